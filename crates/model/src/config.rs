@@ -1,0 +1,71 @@
+use candle_core::Device;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::{Seq2Seq, Transformer, TransformerConfig};
+
+/// Which model is trained: one table, named after its family.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum ModelConfig {
+    /// The Transformer of "Attention Is All You Need" (Vaswani et al. 2017).
+    Transformer(TransformerConfig),
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        ModelConfig::Transformer(TransformerConfig::default())
+    }
+}
+
+/// How many tokens each side has, padding included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vocabularies {
+    pub source: usize,
+    pub target: usize,
+    /// Whether both sides use one and the same vocabulary.
+    pub joint: bool,
+}
+
+/// A value of `[model.…]` that cannot be.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("{message}")]
+pub struct ConfigError {
+    /// The key, such as `model.transformer.heads`.
+    pub key: &'static str,
+    pub message: String,
+    pub hint: String,
+}
+
+impl ModelConfig {
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        match self {
+            ModelConfig::Transformer(config) => config.validate(),
+        }
+    }
+
+    /// What needs the vocabularies to judge.
+    pub fn validate_with(&self, vocabularies: Vocabularies) -> Result<(), ConfigError> {
+        match self {
+            ModelConfig::Transformer(config) => config.validate_with(vocabularies),
+        }
+    }
+
+    /// A model with fresh parameters.
+    pub fn build(
+        &self,
+        vocabularies: Vocabularies,
+        seed: u64,
+        device: &Device,
+    ) -> candle_core::Result<Box<dyn Seq2Seq>> {
+        match self {
+            ModelConfig::Transformer(config) => Ok(Box::new(Transformer::new(
+                config,
+                vocabularies,
+                seed,
+                device,
+            )?)),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+use attend_ops as ops;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{ConfigError, Vocabularies};
+
+/// `[model.transformer]`. The defaults are the paper's base model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TransformerConfig {
+    /// Layers of the encoder.
+    pub encoder_layers: usize,
+    /// Layers of the decoder.
+    pub decoder_layers: usize,
+    /// Width of embeddings and of every layer's output.
+    pub d_model: usize,
+    /// Attention heads; must divide `d_model`.
+    pub heads: usize,
+    /// Inner width of the feed-forward layers.
+    pub d_ff: usize,
+    /// Dropout on embeddings and on every sub-layer's output.
+    pub dropout: f32,
+    /// Dropout on attention weights.
+    pub attention_dropout: f32,
+    /// Dropout after the activation inside feed-forward layers.
+    pub activation_dropout: f32,
+    /// The feed-forward layers' non-linearity.
+    pub activation: Activation,
+    /// Where layer normalisation stands: after each sub-layer (the paper) or before.
+    pub norm: Norm,
+    /// Which embeddings and output matrices are one and the same.
+    pub tie: Tie,
+}
+
+/// The feed-forward layers' non-linearity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Activation {
+    Relu,
+    Gelu,
+    Swish,
+}
+
+/// Where layer normalisation stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Norm {
+    /// LN(x + sublayer(x)), as in the paper.
+    Post,
+    /// x + sublayer(LN(x)), with a last LN after each stack: steadier when deep.
+    Pre,
+}
+
+/// Which embeddings and output matrices are one and the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Tie {
+    /// Source, target and output, as in the paper; needs a joint vocabulary.
+    All,
+    /// Target and output.
+    Decoder,
+    None,
+}
+
+impl Default for TransformerConfig {
+    fn default() -> Self {
+        Self {
+            encoder_layers: 6,
+            decoder_layers: 6,
+            d_model: 512,
+            heads: 8,
+            d_ff: 2048,
+            dropout: 0.1,
+            attention_dropout: 0.1,
+            activation_dropout: 0.1,
+            activation: Activation::Relu,
+            norm: Norm::Post,
+            tie: Tie::All,
+        }
+    }
+}
+
+impl From<Activation> for ops::Activation {
+    fn from(activation: Activation) -> Self {
+        match activation {
+            Activation::Relu => ops::Activation::Relu,
+            Activation::Gelu => ops::Activation::Gelu,
+            Activation::Swish => ops::Activation::Swish,
+        }
+    }
+}
+
+impl TransformerConfig {
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let error = |key, message, hint: &str| {
+            let hint = hint.to_string();
+            Err(ConfigError { key, message, hint })
+        };
+        let sizes = [
+            ("model.transformer.encoder_layers", self.encoder_layers),
+            ("model.transformer.decoder_layers", self.decoder_layers),
+            ("model.transformer.d_model", self.d_model),
+            ("model.transformer.heads", self.heads),
+            ("model.transformer.d_ff", self.d_ff),
+        ];
+        for (key, size) in sizes {
+            if size == 0 {
+                return error(key, format!("{key} is 0"), "it must be at least 1");
+            }
+        }
+        let (d, heads) = (self.d_model, self.heads);
+        if !d.is_multiple_of(heads) {
+            return error(
+                "model.transformer.heads",
+                format!("d_model = {d} is not divisible by heads = {heads}"),
+                "choose heads that divide d_model, so that each head has d_model / heads columns",
+            );
+        }
+        if !d.is_multiple_of(2) {
+            return error(
+                "model.transformer.d_model",
+                format!("d_model = {d} is odd"),
+                "sinusoidal positions pair sines with cosines: choose an even d_model",
+            );
+        }
+        let rates = [
+            ("model.transformer.dropout", self.dropout),
+            (
+                "model.transformer.attention_dropout",
+                self.attention_dropout,
+            ),
+            (
+                "model.transformer.activation_dropout",
+                self.activation_dropout,
+            ),
+        ];
+        for (key, rate) in rates {
+            if !(0.0..1.0).contains(&rate) {
+                return error(
+                    key,
+                    format!("{key} is {rate}"),
+                    "it must be at least 0 and below 1",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    pub fn validate_with(&self, vocabularies: Vocabularies) -> Result<(), ConfigError> {
+        self.validate()?;
+        if self.tie == Tie::All && !vocabularies.joint {
+            return Err(ConfigError {
+                key: "model.transformer.tie",
+                message: "tie = \"all\" needs one vocabulary for both sides".to_string(),
+                hint: "set tie = \"decoder\" or \"none\", or data.tokenizer.joint = true"
+                    .to_string(),
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,284 @@
+//! The optimizer's arithmetic: Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and
+//! Hutter 2019), the norm of all gradients, and the moving average of parameters.
+
+use candle_core::{DType, Result, Tensor, Var};
+use rayon::prelude::*;
+
+use crate::Param;
+use crate::cpu::{edit, view};
+use crate::pass::Path;
+use crate::simd;
+
+/// One update. With g the gradient times `clip`:
+/// m ← β₁ m + (1 - β₁) g,  v ← β₂ v + (1 - β₂) g²,
+/// p ← p - lr · (m̂ / (√v̂ + ε) + decay · p).
+#[derive(Clone, Copy, Debug)]
+pub struct Adam {
+    pub learning_rate: f64,
+    pub beta1: f64,
+    pub beta2: f64,
+    pub epsilon: f64,
+    pub weight_decay: f64,
+    /// Counts from 1; corrects the bias of young moments.
+    pub step: u64,
+    /// Scales every gradient: see [`clip_factor`].
+    pub clip: f64,
+}
+
+/// Elements that one task of an optimizer's loop takes.
+const CHUNK: usize = 1 << 14;
+
+impl Adam {
+    /// Updates one parameter and its moments in place.
+    pub fn update(
+        &self,
+        param: &Param,
+        gradient: &Tensor,
+        m: &Var,
+        v: &Var,
+        path: Path,
+    ) -> Result<()> {
+        match path {
+            Path::Composed => self.composed(param, gradient, m, v),
+            Path::Fused => self.fused(param, gradient, m, v),
+        }
+    }
+
+    /// Factors of m and √v that correct their bias.
+    fn corrections(&self) -> (f64, f64) {
+        let step = self.step as f64;
+        let first = 1.0 / (1.0 - self.beta1.powf(step));
+        let second = 1.0 / (1.0 - self.beta2.powf(step)).sqrt();
+        (first, second)
+    }
+
+    fn composed(&self, param: &Param, gradient: &Tensor, m: &Var, v: &Var) -> Result<()> {
+        let g = (gradient * self.clip)?;
+        let (first, second) = self.corrections();
+        m.set(&((m.as_tensor() * self.beta1)? + (&g * (1.0 - self.beta1))?)?)?;
+        v.set(&((v.as_tensor() * self.beta2)? + (g.sqr()? * (1.0 - self.beta2))?)?)?;
+        let direction = (m.as_tensor() * first)? / ((v.sqrt()? * second)? + self.epsilon)?;
+        let p = param.value().detach();
+        let direction = (direction? + (&p * self.weight_decay)?)?;
+        param.set(&(p - (direction * self.learning_rate)?)?)
+    }
+
+    fn fused(&self, param: &Param, gradient: &Tensor, m: &Var, v: &Var) -> Result<()> {
+        let (first, second) = self.corrections();
+        let rates = Rates {
+            keep1: self.beta1 as f32,
+            keep2: self.beta2 as f32,
+            add1: (1.0 - self.beta1) as f32,
+            add2: (1.0 - self.beta2) as f32,
+            clip: self.clip as f32,
+            step: (self.learning_rate * first) as f32,
+            second: second as f32,
+            epsilon: self.epsilon as f32,
+            decay: (self.learning_rate * self.weight_decay) as f32,
+        };
+        let gradient: &[f32] = &view(gradient)?;
+        edit(param.value(), |p| {
+            edit(m, |m| {
+                edit(v, |v| {
+                    let moments = m.par_chunks_mut(CHUNK).zip(v.par_chunks_mut(CHUNK));
+                    let values = p.par_chunks_mut(CHUNK).zip(gradient.par_chunks(CHUNK));
+                    values
+                        .zip(moments)
+                        .for_each(|((p, g), (m, v))| update(p, g, m, v, rates));
+                })
+            })
+        })??
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Rates {
+    keep1: f32,
+    keep2: f32,
+    add1: f32,
+    add2: f32,
+    clip: f32,
+    step: f32,
+    second: f32,
+    epsilon: f32,
+    decay: f32,
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
+fn update(p: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32], rates: Rates) {
+    let moments = m.iter_mut().zip(v);
+    for ((p, g), (m, v)) in p.iter_mut().zip(g).zip(moments) {
+        let g = g * rates.clip;
+        *m = rates.keep1 * *m + rates.add1 * g;
+        *v = rates.keep2 * *v + rates.add2 * (g * g);
+        let direction = rates.step * *m / (v.sqrt() * rates.second + rates.epsilon);
+        *p -= direction + rates.decay * *p;
+    }
+}
+
+/// The Euclidean norm of all gradients together; sums in a fixed order.
+pub fn gradient_norm<'a>(
+    gradients: impl IntoIterator<Item = &'a Tensor>,
+    path: Path,
+) -> Result<f64> {
+    let mut squares = 0.0;
+    for gradient in gradients {
+        squares += match path {
+            Path::Composed => {
+                let sum = gradient.sqr()?.sum_all()?;
+                f64::from(sum.to_dtype(DType::F32)?.to_scalar::<f32>()?)
+            }
+            Path::Fused => {
+                let chunks: &[f32] = &view(gradient)?;
+                let sums: Vec<f32> = chunks.par_chunks(CHUNK).map(square_sum).collect();
+                sums.into_iter().map(f64::from).sum()
+            }
+        };
+    }
+    Ok(squares.sqrt())
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
+fn square_sum(x: &[f32]) -> f32 {
+    simd::dot(x, x)
+}
+
+/// What to scale gradients by so that their norm stays within `limit`.
+pub fn clip_factor(norm: f64, limit: Option<f64>) -> f64 {
+    match limit {
+        Some(limit) if norm > limit => limit / norm,
+        _ => 1.0,
+    }
+}
+
+/// average ← decay · average + (1 - decay) · value.
+pub fn moving_average(average: &Var, value: &Tensor, decay: f64, path: Path) -> Result<()> {
+    if path == Path::Composed {
+        let value = (value.detach() * (1.0 - decay))?;
+        return average.set(&((average.as_tensor() * decay)? + value)?);
+    }
+    let value: &[f32] = &view(value)?;
+    let (keep, add) = (decay as f32, (1.0 - decay) as f32);
+    edit(average, |average| {
+        let chunks = average.par_chunks_mut(CHUNK).zip(value.par_chunks(CHUNK));
+        chunks.for_each(|(average, value)| {
+            let pairs = average.iter_mut().zip(value);
+            pairs.for_each(|(average, value)| *average = keep * *average + add * value);
+        });
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{assert_close, param};
+    use candle_core::Device;
+
+    fn adam(step: u64) -> Adam {
+        Adam {
+            learning_rate: 0.01,
+            beta1: 0.9,
+            beta2: 0.98,
+            epsilon: 1e-9,
+            weight_decay: 0.05,
+            step,
+            clip: 0.5,
+        }
+    }
+
+    #[test]
+    fn fused_equals_composed_over_several_steps() -> Result<()> {
+        let run = |path| -> Result<[Tensor; 3]> {
+            let p = param("p", 20_000);
+            let (m, v) = (
+                Var::from_tensor(&p.value().zeros_like()?)?,
+                Var::from_tensor(&p.value().zeros_like()?)?,
+            );
+            for step in 1..=4 {
+                let gradient = param(&format!("gradient {step}"), 20_000).value().detach();
+                adam(step).update(&p, &gradient, &m, &v, path)?;
+            }
+            Ok([
+                p.value().detach(),
+                m.as_tensor().copy()?,
+                v.as_tensor().copy()?,
+            ])
+        };
+        for (fused, composed) in run(Path::Fused)?.iter().zip(run(Path::Composed)?) {
+            assert_close(fused, &composed, 1e-6);
+        }
+        Ok(())
+    }
+
+    /// torch.optim.AdamW(lr=0.1, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.01), two steps on
+    /// [1, -2] with gradients [0.5, -1] and [0.25, 2].
+    #[test]
+    fn two_steps_equal_those_worked_out_by_hand() -> Result<()> {
+        let start = Tensor::new(&[1.0f32, -2.0], &Device::Cpu)?;
+        let gradients = [[0.5f32, -1.0], [0.25, 2.0]];
+        let mut expected = [1.0f64, -2.0];
+        for (j, p) in expected.iter_mut().enumerate() {
+            let (mut m, mut v) = (0.0, 0.0);
+            for (t, g) in gradients.iter().enumerate() {
+                let (g, t) = (f64::from(g[j]), t as i32 + 1);
+                m = 0.9 * m + 0.1 * g;
+                v = 0.98 * v + 0.02 * g * g;
+                let (m, v) = (m / (1.0 - 0.9f64.powi(t)), v / (1.0 - 0.98f64.powi(t)));
+                *p = *p * (1.0 - 0.1 * 0.01) - 0.1 * m / (v.sqrt() + 1e-9);
+            }
+        }
+        for path in Path::ALL {
+            let p = Param::new("p", &start)?;
+            let (m, v) = (
+                Var::from_tensor(&start.zeros_like()?)?,
+                Var::from_tensor(&start.zeros_like()?)?,
+            );
+            for (t, gradient) in gradients.iter().enumerate() {
+                let step = Adam {
+                    learning_rate: 0.1,
+                    weight_decay: 0.01,
+                    clip: 1.0,
+                    ..adam(t as u64 + 1)
+                };
+                step.update(&p, &Tensor::new(gradient, &Device::Cpu)?, &m, &v, path)?;
+            }
+            for (p, expected) in p.value().to_vec1::<f32>()?.iter().zip(expected) {
+                assert!(
+                    (f64::from(*p) - expected).abs() < 1e-6,
+                    "{p} is not {expected}"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn the_norm_goes_over_all_gradients_and_clips_only_above_the_limit() -> Result<()> {
+        let gradients = [
+            Tensor::new(&[3.0f32], &Device::Cpu)?,
+            Tensor::new(&[0.0f32, 4.0], &Device::Cpu)?,
+        ];
+        for path in Path::ALL {
+            assert_eq!(gradient_norm(&gradients, path)?, 5.0);
+        }
+        assert_eq!(clip_factor(5.0, Some(1.0)), 0.2);
+        assert_eq!(clip_factor(5.0, Some(10.0)), 1.0);
+        assert_eq!(clip_factor(5.0, None), 1.0);
+        Ok(())
+    }
+
+    #[test]
+    fn the_moving_average_is_the_same_on_both_paths() -> Result<()> {
+        for path in Path::ALL {
+            let average = Var::from_tensor(&Tensor::new(&[1.0f32, 2.0], &Device::Cpu)?)?;
+            moving_average(
+                &average,
+                &Tensor::new(&[3.0f32, 2.0], &Device::Cpu)?,
+                0.75,
+                path,
+            )?;
+            assert_eq!(average.to_vec1::<f32>()?, [1.5, 2.0]);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! Tensor operations of a Transformer, with gradients.
+//!
+//! Every operation exists twice. The *composed* version is written out of plain candle ops; it
+//! runs on CUDA and Metal and is the oracle of the tests. The *fused* version is a CPU kernel with
+//! its own backward. [`Pass`] says which of the two an operation takes, whether it draws dropout
+//! and whether it records a graph.
+//!
+//! Batches are packed: sentences laid end to end in `[n, d]`, with [`Segments`] saying where each
+//! begins. Nothing is padded, except inside the composed attention.
+//!
+//! Gradients of parameters accumulate in buffers that the [`Param`]s own; [`backward`] fills them.
+
+mod adam;
+mod attention;
+mod cpu;
+mod embed;
+mod gemm;
+mod linear;
+mod loss;
+mod norm;
+mod param;
+mod pass;
+pub mod random;
+mod segments;
+mod simd;
+#[cfg(test)]
+mod testing;
+
+pub use adam::{Adam, clip_factor, gradient_norm, moving_average};
+pub use attention::{Mask, attention, self_attention};
+pub use embed::embed;
+pub use linear::{Activation, Linear, linear, linear_activated, project};
+pub use loss::{Loss, cross_entropy};
+pub use norm::{Norm, add, add_norm, norm};
+pub use param::{Param, backward};
+pub use pass::{Mode, Pass, Path};
+pub use random::{Dropout, Site};
+pub use segments::Segments;

@@ -1,0 +1,380 @@
+//! Affine maps, with what follows them in a Transformer.
+//!
+//! n rows, i inputs, o outputs:  y = dropout(f(x Wᵀ + b)),  x `[n, i]`, W `[o, i]`, b `[o]`.
+
+use std::sync::Mutex;
+
+use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor};
+use rayon::prelude::*;
+
+use crate::cpu::{slice, view};
+use crate::gemm::{Mat, MatMut, Threads, Write, product};
+use crate::pass::{Pass, Path};
+use crate::random::Dropout;
+use crate::simd::{self, ROWS};
+use crate::{Param, cpu};
+
+/// The parameters of one affine map.
+#[derive(Clone, Debug)]
+pub struct Linear {
+    /// `[o, i]`
+    pub weight: Param,
+    /// `[o]`
+    pub bias: Option<Param>,
+}
+
+/// The non-linearity of a feed-forward layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    Relu,
+    /// The exact one, by the error function.
+    Gelu,
+    /// x · sigmoid(x).
+    Swish,
+}
+
+/// Several affine maps of the same input, their outputs side by side: `[n, i]` to `[n, Σ o]`.
+pub fn linear(x: &Tensor, layers: &[&Linear], pass: &Pass) -> Result<Tensor> {
+    match pass.path {
+        Path::Composed => {
+            let outputs: Result<Vec<_>> = layers.iter().map(|layer| affine(x, layer)).collect();
+            Tensor::cat(&outputs?, 1)
+        }
+        Path::Fused => fused(x, layers, None, Dropout::NONE, pass),
+    }
+}
+
+/// An affine map followed by an activation and dropout: the inner half of a feed-forward layer.
+pub fn linear_activated(
+    x: &Tensor,
+    layer: &Linear,
+    activation: Activation,
+    dropout: Dropout,
+    pass: &Pass,
+) -> Result<Tensor> {
+    match pass.path {
+        Path::Composed => {
+            let z = affine(x, layer)?;
+            let y = match activation {
+                Activation::Relu => z.relu()?,
+                Activation::Gelu => z.gelu_erf()?,
+                Activation::Swish => z.silu()?,
+            };
+            dropout.composed(&y)
+        }
+        Path::Fused => fused(x, &[layer], Some(activation), dropout, pass),
+    }
+}
+
+/// The logits of every word but the last, which is padding: `[n, d]` to `[n, v - 1]`. For decoding:
+/// it records no graph.
+pub fn project(hidden: &Tensor, table: &Param, pass: &Pass) -> Result<Tensor> {
+    let (v, d) = table.value().dims2()?;
+    if pass.path == Path::Composed {
+        let words = table.value().detach().narrow(0, 0, v - 1)?;
+        return hidden.detach().matmul(&words.t()?);
+    }
+    let (n, words) = (hidden.dim(0)?, v - 1);
+    let (h, w) = (view(hidden)?, view(table.value())?);
+    let mut logits = vec![0.0; n * words];
+    let (h, w) = (Mat::new(&h, n, d), Mat::new(&w[..words * d], words, d));
+    let dst = MatMut::new(&mut logits, n, words);
+    product(dst, Write::Over, h, w.t(), Threads::All);
+    Tensor::from_vec(logits, (n, words), hidden.device())
+}
+
+fn affine(x: &Tensor, layer: &Linear) -> Result<Tensor> {
+    let y = x.matmul(&layer.weight.value().t()?)?;
+    match &layer.bias {
+        Some(bias) => y.broadcast_add(bias.value()),
+        None => Ok(y),
+    }
+}
+
+fn fused(
+    x: &Tensor,
+    layers: &[&Linear],
+    activation: Option<Activation>,
+    dropout: Dropout,
+    pass: &Pass,
+) -> Result<Tensor> {
+    let first = layers[0].weight.value();
+    let op = Fused {
+        layers: layers.iter().map(|&layer| layer.clone()).collect(),
+        activation,
+        dropout,
+        before: Mutex::new(None),
+    };
+    if pass.trains() {
+        x.apply_op2(first, op)
+    } else {
+        x.apply_op2_no_bwd(first, &op)
+    }
+}
+
+/// Its second input is the first layer's weight, which keeps the op in the graph even where x
+/// leads to no variable; gradients of parameters go to their own buffers.
+struct Fused {
+    layers: Vec<Linear>,
+    activation: Option<Activation>,
+    dropout: Dropout,
+    /// z = x Wᵀ + b, which the gradients of GELU and swish need.
+    before: Mutex<Option<Vec<f32>>>,
+}
+
+impl Fused {
+    fn outputs(&self) -> Result<usize> {
+        self.layers
+            .iter()
+            .map(|layer| layer.weight.value().dim(0))
+            .sum()
+    }
+
+    fn keeps_input_of_activation(&self) -> bool {
+        matches!(self.activation, Some(Activation::Gelu | Activation::Swish))
+    }
+}
+
+impl CustomOp2 for Fused {
+    fn name(&self) -> &'static str {
+        "linear"
+    }
+
+    fn cpu_fwd(
+        &self,
+        x: &CpuStorage,
+        x_layout: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let (n, i) = x_layout.shape().dims2()?;
+        let x = Mat::new(slice(x, x_layout)?, n, i);
+        let width = self.outputs()?;
+        let mut y = vec![0.0; n * width];
+        let mut bias = vec![0.0; width];
+        let mut first = 0;
+        for layer in &self.layers {
+            let o = layer.weight.value().dim(0)?;
+            let weight = view(layer.weight.value())?;
+            let dst = MatMut::columns(&mut y, n, width, first, o);
+            let weight = Mat::new(&weight, o, i).t();
+            product(dst, Write::Over, x, weight, Threads::All);
+            if let Some(param) = &layer.bias {
+                bias[first..first + o].copy_from_slice(&view(param.value())?);
+            }
+            first += o;
+        }
+        if self.keeps_input_of_activation() {
+            let mut z = y.clone();
+            finish(&mut z, &bias, None, Dropout::NONE);
+            *self.before.lock().unwrap_or_else(|e| e.into_inner()) = Some(z);
+        }
+        finish(&mut y, &bias, self.activation, self.dropout);
+        Ok((CpuStorage::F32(y), (n, width).into()))
+    }
+
+    fn bwd(
+        &self,
+        x: &Tensor,
+        _: &Tensor,
+        y: &Tensor,
+        dy: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let (n, i) = x.dims2()?;
+        let width = y.dim(1)?;
+        let (xs, dys) = (view(x)?, view(dy)?);
+        let dz = match self.activation {
+            None => None,
+            Some(activation) => {
+                let before = self.before.lock().unwrap_or_else(|e| e.into_inner());
+                let y = view(y)?;
+                let kept = before.as_deref().unwrap_or(&y);
+                Some(before_activation(
+                    &dys,
+                    kept,
+                    width,
+                    activation,
+                    self.dropout,
+                ))
+            }
+        };
+        let dz: &[f32] = dz.as_deref().unwrap_or(&dys);
+
+        let mut bias_sums = vec![0.0; width];
+        simd::column_sums(dz, width, &mut bias_sums, Write::Over);
+        let mut dx = vec![0.0; n * i];
+        let mut first = 0;
+        for layer in &self.layers {
+            let o = layer.weight.value().dim(0)?;
+            let dz = Mat::columns(dz, n, width, first, o);
+            layer.weight.accumulate(|dw, write| {
+                let dw = MatMut::new(dw, o, i);
+                product(dw, write, dz.t(), Mat::new(&xs, n, i), Threads::All);
+            })?;
+            if let Some(bias) = &layer.bias {
+                let sums = &bias_sums[first..first + o];
+                bias.accumulate(|db, write| simd::add_scaled(db, write, 1.0, sums))?;
+            }
+            let weight = view(layer.weight.value())?;
+            let dst = MatMut::new(&mut dx, n, i);
+            product(
+                dst,
+                Write::first(first == 0),
+                dz,
+                Mat::new(&weight, o, i),
+                Threads::All,
+            );
+            first += o;
+        }
+        Ok((Some(cpu::like(dx, x)?), None))
+    }
+}
+
+/// y = dropout(f(y + b)), in place.
+fn finish(y: &mut [f32], bias: &[f32], activation: Option<Activation>, dropout: Dropout) {
+    let width = bias.len();
+    y.par_chunks_mut(ROWS * width)
+        .enumerate()
+        .for_each(|(i, rows)| {
+            for (row, y) in rows.chunks_exact_mut(width).enumerate() {
+                finish_row(y, bias, activation, dropout.row(i * ROWS + row));
+            }
+        });
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
+fn finish_row(y: &mut [f32], bias: &[f32], activation: Option<Activation>, dropout: Dropout) {
+    for (y, b) in y.iter_mut().zip(bias) {
+        *y += b;
+    }
+    match activation {
+        None => {}
+        Some(Activation::Relu) => y.iter_mut().for_each(|y| *y = y.max(0.0)),
+        Some(Activation::Gelu) => y.iter_mut().for_each(|y| *y *= normal_cdf(*y)),
+        Some(Activation::Swish) => y.iter_mut().for_each(|y| *y *= sigmoid(*y)),
+    }
+    if !dropout.is_none() {
+        for (j, y) in y.iter_mut().enumerate() {
+            *y *= dropout.factor(j as u32);
+        }
+    }
+}
+
+/// dz = dy · dropout · f'(z). `kept` is z, or for ReLU y, which is positive exactly where both the
+/// activation and the dropout let the value through.
+fn before_activation(
+    dy: &[f32],
+    kept: &[f32],
+    width: usize,
+    activation: Activation,
+    dropout: Dropout,
+) -> Vec<f32> {
+    let mut dz = vec![0.0; dy.len()];
+    let size = ROWS * width;
+    let chunks = dz.par_chunks_mut(size).zip(dy.par_chunks(size));
+    let chunks = chunks.zip(kept.par_chunks(size)).enumerate();
+    chunks.for_each(|(i, ((dz, dy), kept))| {
+        let rows = dz.chunks_exact_mut(width).zip(dy.chunks_exact(width));
+        for (row, ((dz, dy), kept)) in rows.zip(kept.chunks_exact(width)).enumerate() {
+            before_activation_row(dz, dy, kept, activation, dropout.row(i * ROWS + row));
+        }
+    });
+    dz
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
+fn before_activation_row(
+    dz: &mut [f32],
+    dy: &[f32],
+    kept: &[f32],
+    activation: Activation,
+    dropout: Dropout,
+) {
+    let values = dz.iter_mut().zip(dy.iter().zip(kept));
+    match activation {
+        Activation::Relu => {
+            let scale = dropout.scale();
+            values.for_each(|(dz, (dy, y))| *dz = if *y > 0.0 { dy * scale } else { 0.0 });
+        }
+        Activation::Gelu => values.enumerate().for_each(|(j, (dz, (dy, z)))| {
+            let density = (-0.5 * z * z).exp() * 0.398_942_3; // 1 / √(2π)
+            *dz = dy * dropout.factor(j as u32) * (normal_cdf(*z) + z * density);
+        }),
+        Activation::Swish => values.enumerate().for_each(|(j, (dz, (dy, z)))| {
+            let s = sigmoid(*z);
+            *dz = dy * dropout.factor(j as u32) * (s + z * s * (1.0 - s));
+        }),
+    }
+}
+
+#[inline(always)]
+fn sigmoid(z: f32) -> f32 {
+    1.0 / (1.0 + simd::exp(-z))
+}
+
+#[inline(always)]
+fn normal_cdf(z: f32) -> f32 {
+    0.5 * (1.0 + candle_core::cpu::erf::erf_f32(z * std::f32::consts::FRAC_1_SQRT_2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, param};
+
+    fn layer(name: &str, o: usize, i: usize) -> Linear {
+        Linear {
+            weight: param(&format!("{name}.weight"), (o, i)),
+            bias: Some(param(&format!("{name}.bias"), o)),
+        }
+    }
+
+    #[test]
+    fn fused_equals_composed_for_one_and_for_several_maps() {
+        for (n, i, o) in [(1, 1, 1), (3, 5, 7), (65, 33, 40), (130, 24, 72)] {
+            let (a, mut b) = (layer("a", o, i), layer("b", o + 1, i));
+            let params = [&a, &b].map(|l| [l.weight.clone(), l.bias.clone().unwrap()]);
+            let both = Case::new(&params.concat()).input((n, i));
+            both.check(|x, pass| linear(&x[0], &[&a, &b], pass));
+            b.bias = None;
+            let one = Case::new(&[b.weight.clone()]).input((n, i));
+            one.check(|x, pass| linear(&x[0], &[&b], pass));
+        }
+    }
+
+    #[test]
+    fn fused_equals_composed_for_every_activation_with_and_without_dropout() {
+        for activation in [Activation::Relu, Activation::Gelu, Activation::Swish] {
+            for rate in [0.0, 0.3] {
+                let layer = layer("a", 50, 20);
+                let params = [layer.weight.clone(), layer.bias.clone().unwrap()];
+                Case::new(&params).input((70, 20)).check(|x, pass| {
+                    let dropout = pass.dropout(rate, crate::Site::named("test"));
+                    linear_activated(&x[0], &layer, activation, dropout, pass)
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn a_weight_gets_its_gradient_even_when_the_input_is_a_constant() -> Result<()> {
+        let layer = layer("a", 4, 3);
+        let x = Tensor::ones((2, 3), candle_core::DType::F32, &candle_core::Device::Cpu)?;
+        let y = linear(&x, &[&layer], &Pass::train(Path::Fused, 0, 0))?;
+        crate::backward(&y.sum_all()?, [&layer.weight])?;
+        let gradient = layer.weight.gradient().expect("a gradient");
+        assert_eq!(gradient.sum_all()?.to_scalar::<f32>()?, 24.0);
+        Ok(())
+    }
+
+    #[test]
+    fn project_leaves_the_padding_word_out_on_both_paths() -> Result<()> {
+        let table = param("table", (9, 6));
+        let h = param("h", (5, 6)).value().detach();
+        let [fused, composed] = Path::ALL.map(|path| project(&h, &table, &Pass::eval(path)));
+        let (fused, composed) = (fused?, composed?);
+        assert_eq!(fused.dims(), [5, 8]);
+        crate::testing::assert_close(&fused, &composed, 1e-6);
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use candle_core::{Result, Tensor, Var};
+
+use crate::cpu;
+use crate::gemm::Write;
+
+/// A trainable tensor with its name and the buffer in which its gradient accumulates. Cloning
+/// shares it.
+#[derive(Clone)]
+pub struct Param(Arc<Inner>);
+
+struct Inner {
+    name: String,
+    value: Var,
+    gradient: Tensor,
+    /// Nothing has been added to the gradient since it was cleared; what it holds is stale.
+    fresh: AtomicBool,
+}
+
+impl Param {
+    pub fn new(name: impl Into<String>, value: &Tensor) -> Result<Self> {
+        Ok(Self(Arc::new(Inner {
+            name: name.into(),
+            value: Var::from_tensor(value)?,
+            gradient: value.zeros_like()?,
+            fresh: AtomicBool::new(true),
+        })))
+    }
+
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    pub fn value(&self) -> &Tensor {
+        self.0.value.as_tensor()
+    }
+
+    /// Replaces the value; the shape stays.
+    pub fn set(&self, value: &Tensor) -> Result<()> {
+        self.0.value.set(value)
+    }
+
+    /// What backward passes have added since the last [`Param::clear`]; `None` if none has.
+    pub fn gradient(&self) -> Option<&Tensor> {
+        (!self.0.fresh.load(Ordering::Acquire)).then_some(&self.0.gradient)
+    }
+
+    /// Forgets the gradient. The buffer is written over by the next backward pass.
+    pub fn clear(&self) {
+        self.0.fresh.store(true, Ordering::Release);
+    }
+
+    /// Lets a fused backward add to the gradient in place, or write it if it is the first.
+    pub(crate) fn accumulate(&self, add: impl FnOnce(&mut [f32], Write)) -> Result<()> {
+        let write = Write::first(self.0.fresh.swap(false, Ordering::AcqRel));
+        cpu::edit(&self.0.gradient, |gradient| add(gradient, write))
+    }
+
+    /// Adds a gradient that candle computed.
+    fn absorb(&self, gradient: &Tensor) -> Result<()> {
+        let sum = match self.gradient() {
+            Some(sum) => (sum + gradient)?,
+            None => gradient.clone(),
+        };
+        self.0.gradient.slice_set(&sum.contiguous()?, 0, 0)?;
+        self.0.fresh.store(false, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Param {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} {:?}", self.name(), self.value().dims())
+    }
+}
+
+/// Backpropagates from a scalar: adds its gradient with respect to each parameter to the
+/// parameter's buffer. Fused operations have done so when candle's pass is over; what composed
+/// ones left in candle's store is added here.
+pub fn backward<'a>(loss: &Tensor, params: impl IntoIterator<Item = &'a Param>) -> Result<()> {
+    let gradients = loss.backward()?;
+    for param in params {
+        if let Some(gradient) = gradients.get(param.value()) {
+            param.absorb(gradient)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! Loops that compilers turn into vector instructions. Sums go by lanes in a fixed order, so the
+//! bits do not depend on the instruction set that `multiversion` picks at run time, nor on threads.
+
+use rayon::prelude::*;
+
+use crate::gemm::Write;
+
+/// Rows that one task of a row-wise kernel takes.
+pub(crate) const ROWS: usize = 64;
+
+/// exp(x) with a relative error below 3e-7, without branches. Cephes' polynomial.
+#[inline(always)]
+pub(crate) fn exp(x: f32) -> f32 {
+    const ROUND: f32 = 12_582_912.0; // 1.5 · 2^23: adding it rounds to a whole number
+    let x = x.clamp(-87.0, 88.0);
+    let shifted = x * std::f32::consts::LOG2_E + ROUND;
+    let n = shifted - ROUND;
+    let r = x - n * 0.693_359_4;
+    let r = r + n * 2.121_944_4e-4;
+    let p = 1.987_569_1e-4 * r + 1.398_2e-3;
+    let p = p * r + 8.333_452e-3;
+    let p = p * r + 4.166_579_6e-2;
+    let p = p * r + 1.666_666_5e-1;
+    let p = p * r + 0.5;
+    let p = p * (r * r) + (r + 1.0);
+    p * f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000))
+}
+
+const LANES: usize = 16;
+
+#[inline(always)]
+fn fold(x: &[f32], start: f32, f: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut lanes = [start; LANES];
+    let chunks = x.chunks_exact(LANES);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        for (lane, &value) in lanes.iter_mut().zip(chunk) {
+            *lane = f(*lane, value);
+        }
+    }
+    for (lane, &value) in lanes.iter_mut().zip(rest) {
+        *lane = f(*lane, value);
+    }
+    lanes.into_iter().fold(start, f)
+}
+
+#[inline(always)]
+pub(crate) fn sum(x: &[f32]) -> f32 {
+    fold(x, 0.0, |a, b| a + b)
+}
+
+#[inline(always)]
+pub(crate) fn max(x: &[f32]) -> f32 {
+    fold(x, f32::NEG_INFINITY, |a, b| if b > a { b } else { a })
+}
+
+#[inline(always)]
+pub(crate) fn dot(x: &[f32], y: &[f32]) -> f32 {
+    let mut lanes = [0.0; LANES];
+    let (xs, ys) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
+    let (x_rest, y_rest) = (xs.remainder(), ys.remainder());
+    for (x, y) in xs.zip(ys) {
+        for (lane, (x, y)) in lanes.iter_mut().zip(x.iter().zip(y)) {
+            *lane += x * y;
+        }
+    }
+    for (lane, (x, y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
+        *lane += x * y;
+    }
+    lanes.into_iter().sum()
+}
+
+/// dst (+)= the sums of the columns of `[n, width]`; each stripe of columns has one owner.
+pub(crate) fn column_sums(x: &[f32], width: usize, dst: &mut [f32], write: Write) {
+    const STRIPE: usize = 64;
+    dst.par_chunks_mut(STRIPE).enumerate().for_each(|(i, dst)| {
+        if write == Write::Over {
+            dst.fill(0.0);
+        }
+        stripe_sums(x, width, i * STRIPE, dst);
+    });
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
+fn stripe_sums(x: &[f32], width: usize, first: usize, dst: &mut [f32]) {
+    for row in x.chunks_exact(width) {
+        for (sum, value) in dst.iter_mut().zip(&row[first..]) {
+            *sum += value;
+        }
+    }
+}
+
+/// dst (=|+=) factor · x.
+pub(crate) fn add_scaled(dst: &mut [f32], write: Write, factor: f32, x: &[f32]) {
+    const CHUNK: usize = 1 << 14;
+    let chunks = dst.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK));
+    chunks.for_each(|(dst, x)| match write {
+        Write::Over => dst.iter_mut().zip(x).for_each(|(d, x)| *d = factor * x),
+        Write::Add => dst.iter_mut().zip(x).for_each(|(d, x)| *d += factor * x),
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exp_is_right_to_seven_digits_over_its_range() {
+        for i in -8700..8800 {
+            let x = i as f32 * 0.01;
+            let error = f64::from(exp(x)) / f64::from(x).exp() - 1.0;
+            assert!(error.abs() < 3e-7, "exp({x}) is off by {error:e}");
+        }
+    }
+
+    #[test]
+    fn sums_and_maxima_take_every_element_of_odd_lengths() {
+        for n in [0, 1, 15, 16, 17, 100, 513] {
+            let x: Vec<f32> = (0..n).map(|i| (i as f32 * 0.7).sin()).collect();
+            let exact: f64 = x.iter().copied().map(f64::from).sum();
+            let squares: f64 = x.iter().map(|&x| f64::from(x).powi(2)).sum();
+            assert!((f64::from(sum(&x)) - exact).abs() < 1e-4);
+            assert!((f64::from(dot(&x, &x)) - squares).abs() < 1e-4);
+            assert_eq!(max(&x), x.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+        }
+    }
+
+    #[test]
+    fn column_sums_add_or_replace() {
+        let x: Vec<f32> = (0..7 * 130).map(|i| i as f32).collect();
+        let mut dst = vec![1.0; 130];
+        column_sums(&x, 130, &mut dst, Write::Add);
+        column_sums(&x, 130, &mut dst, Write::Over);
+        for (j, sum) in dst.iter().enumerate() {
+            assert_eq!(*sum, (0..7).map(|i| (i * 130 + j) as f32).sum::<f32>());
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Fused against composed: outputs, gradients of inputs and gradients of parameters.
+
+use candle_core::{Device, Result, Shape, Tensor, Var};
+
+use crate::random::{self, Key, Site};
+use crate::{Param, Pass, Path};
+
+/// A parameter with normal values that depend on its name alone.
+pub(crate) fn param(name: &str, shape: impl Into<Shape>) -> Param {
+    let key = Key::new(7, 0, Site::named(name));
+    let value = random::tensor(shape, &Device::Cpu, |i| key.normal(i)).unwrap();
+    Param::new(name, &value).unwrap()
+}
+
+pub(crate) fn assert_close(a: &Tensor, b: &Tensor, tolerance: f32) {
+    assert_eq!(a.dims(), b.dims());
+    let flat = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+    let (a, b) = (flat(a), flat(b));
+    let scale = b.iter().fold(1.0f32, |m, x| m.max(x.abs()));
+    for (i, (a, b)) in a.iter().zip(&b).enumerate() {
+        let error = (a - b).abs() / scale;
+        assert!(error <= tolerance, "element {i}: {a} and {b}");
+    }
+}
+
+pub(crate) struct Case {
+    params: Vec<Param>,
+    inputs: Vec<Var>,
+}
+
+/// What one path computes: the output, then every gradient.
+struct Outcome {
+    output: Tensor,
+    gradients: Vec<Tensor>,
+}
+
+impl Case {
+    pub(crate) fn new(params: &[Param]) -> Self {
+        Self {
+            params: params.to_vec(),
+            inputs: Vec::new(),
+        }
+    }
+
+    pub(crate) fn input(mut self, shape: impl Into<Shape>) -> Self {
+        let input = param(&format!("input {}", self.inputs.len()), shape);
+        self.inputs.push(Var::from_tensor(input.value()).unwrap());
+        self
+    }
+
+    fn run(&self, path: Path, op: &dyn Fn(&[Tensor], &Pass) -> Result<Tensor>) -> Result<Outcome> {
+        let inputs: Vec<Tensor> = self.inputs.iter().map(|v| v.as_tensor().clone()).collect();
+        let pass = Pass::train(path, 5, 9);
+        let output = op(&inputs, &pass)?;
+        let weights = param("weights of the loss", output.shape())
+            .value()
+            .detach();
+        let loss = output.mul(&weights)?.sum_all()?;
+        for param in &self.params {
+            param.clear();
+        }
+        // Three backward passes: of the loss, of the loss again, of another one scaled by two.
+        let store = loss.backward()?;
+        crate::backward(&loss, &self.params)?;
+        if path == Path::Composed {
+            crate::backward(&loss, &self.params)?; // candle's own store was not absorbed above
+        }
+        let again = op(&inputs, &pass)?.mul(&weights)?.sum_all()?;
+        crate::backward(&(again * 2.0)?, &self.params)?;
+        let mut gradients = Vec::new();
+        for input in &self.inputs {
+            gradients.push(store.get(input).expect("a gradient of the input").clone());
+        }
+        for param in &self.params {
+            gradients.push(
+                param
+                    .gradient()
+                    .expect("a gradient of the parameter")
+                    .copy()?,
+            );
+        }
+        Ok(Outcome { output, gradients })
+    }
+
+    /// Runs the operation on both paths and compares all that comes out.
+    pub(crate) fn check(&self, op: impl Fn(&[Tensor], &Pass) -> Result<Tensor>) {
+        let [fused, composed] = Path::ALL.map(|path| self.run(path, &op).unwrap());
+        assert_close(&fused.output, &composed.output, 2e-6);
+        for (fused, composed) in fused.gradients.iter().zip(&composed.gradients) {
+            assert_close(fused, composed, 5e-6);
+        }
+    }
+}

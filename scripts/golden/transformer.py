@@ -1,0 +1,525 @@
+"""Golden files for the Transformer and for beam search, made by PyTorch.
+
+Writes, from fixed seeds:
+
+    crates/model/tests/golden/{post_norm,pre_norm,swish_untied}.{safetensors,json}
+    crates/infer/tests/golden/beam.json
+
+README.md beside this file says how to run it and what the files hold.
+
+The parameters are float32; everything computed from them is computed in float64 and then rounded to
+float32, so that what a test sees is the tested code's own rounding and not PyTorch's. The same
+computation in float32 is done as well, and its distance printed.
+"""
+
+import copy
+import itertools
+import json
+import math
+import warnings
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors.numpy import save
+from torch import nn
+from transformers import GenerationConfig, MarianConfig, MarianMTModel
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL_GOLDEN = ROOT / "crates/model/tests/golden"
+INFER_GOLDEN = ROOT / "crates/infer/tests/golden"
+
+EOS = 0  # and the padding token is the last of its vocabulary
+SOURCE_LENGTHS = [1, 7, 3, 12, 5]  # eos included
+TARGET_LENGTHS = [4, 1, 9, 2, 6]
+
+
+@dataclass
+class Config:
+    d_model: int
+    heads: int
+    d_ff: int
+    encoder_layers: int
+    decoder_layers: int
+    norm: str  # post, pre
+    activation: str  # relu, gelu (with erf), swish
+    tie: str  # all: one matrix; decoder: target embedding = output; none: three matrices
+    source_vocab: int
+    target_vocab: int
+    smoothing: float = 0.1
+
+    @property
+    def source_pad(self):
+        return self.source_vocab - 1
+
+    @property
+    def target_pad(self):
+        return self.target_vocab - 1
+
+
+# (config, seed). The heads are 6, 8 and 5 wide, on purpose not all multiples of 8. The seed of
+# post_norm was sought: most random models never say eos, or say the same whatever the source is,
+# and this one's translations in beam.json are varied.
+CASES = {
+    "post_norm": (Config(24, 4, 40, 2, 3, "post", "relu", "all", 37, 37), 10310),
+    "pre_norm": (Config(16, 2, 48, 2, 2, "pre", "gelu", "decoder", 31, 29), 2),
+    "swish_untied": (Config(20, 4, 28, 3, 1, "post", "swish", "none", 33, 27), 3),
+}
+
+
+# The two peers. `peer(config)` makes one; both then offer
+#     model.teacher(source, source_mask, decoder_input, decoder_mask) -> memory, hidden, logits
+#     model.named() -> [(our name, parameter, rows of that parameter)]
+
+
+class Marian(nn.Module):
+    """Post-norm: Hugging Face's MarianMTModel."""
+
+    def __init__(self, c):
+        super().__init__()
+        # Marian knows one pad id, which has to exist in both vocabularies: the target's.
+        self.marian = MarianMTModel(
+            MarianConfig(
+                vocab_size=c.source_vocab,
+                decoder_vocab_size=c.target_vocab,
+                d_model=c.d_model,
+                encoder_layers=c.encoder_layers,
+                decoder_layers=c.decoder_layers,
+                encoder_attention_heads=c.heads,
+                decoder_attention_heads=c.heads,
+                encoder_ffn_dim=c.d_ff,
+                decoder_ffn_dim=c.d_ff,
+                max_position_embeddings=64,
+                activation_function=c.activation,
+                scale_embedding=True,
+                dropout=0.0,
+                attention_dropout=0.0,
+                activation_dropout=0.0,
+                pad_token_id=c.target_pad,
+                decoder_start_token_id=c.target_pad,
+                eos_token_id=EOS,
+                share_encoder_decoder_embeddings=c.tie == "all",
+                tie_word_embeddings=c.tie != "none",
+                attn_implementation="eager",
+            )
+        )
+        # Where the vocabularies differ, the source's pad row is another one.
+        self.marian.model.encoder.embed_tokens.padding_idx = c.source_pad
+        assert not self.marian.final_logits_bias.any()
+
+    def teacher(self, source, source_mask, decoder_input, decoder_mask):
+        out = self.marian.model(
+            input_ids=source,
+            attention_mask=source_mask,
+            decoder_input_ids=decoder_input,
+            decoder_attention_mask=decoder_mask,
+            use_cache=False,
+        )
+        hidden = out.last_hidden_state
+        return out.encoder_last_hidden_state, hidden, self.marian.lm_head(hidden)
+
+    def named(self):
+        # The names are ours already, and a tied matrix is listed once, under the first of its names.
+        # What is not trained is the table of positions.
+        return [(n, p, slice(None)) for n, p in self.marian.named_parameters() if p.requires_grad]
+
+
+class TorchTransformer(nn.Module):
+    """Pre-norm: torch.nn.Transformer, with the target embedding as output matrix."""
+
+    def __init__(self, c):
+        super().__init__()
+        assert (c.norm, c.tie) == ("pre", "decoder")
+        self.scale = math.sqrt(c.d_model)
+        self.source_embedding = nn.Embedding(c.source_vocab, c.d_model, padding_idx=c.source_pad)
+        self.target_embedding = nn.Embedding(c.target_vocab, c.d_model, padding_idx=c.target_pad)
+        self.register_buffer("positions", sinusoids(64, c.d_model))
+        self.transformer = nn.Transformer(
+            c.d_model,
+            c.heads,
+            c.encoder_layers,
+            c.decoder_layers,
+            c.d_ff,
+            dropout=0.0,
+            activation=c.activation,
+            layer_norm_eps=1e-5,
+            batch_first=True,
+            norm_first=True,
+        )
+
+    def embed(self, embedding, tokens):
+        return embedding(tokens) * self.scale + self.positions[: tokens.shape[1]]
+
+    def teacher(self, source, source_mask, decoder_input, decoder_mask):
+        hide_source, hide_target = source_mask == 0, decoder_mask == 0
+        length = decoder_input.shape[1]
+        hide_future = torch.ones(length, length, dtype=torch.bool).triu(diagonal=1)
+        memory = self.transformer.encoder(
+            self.embed(self.source_embedding, source), src_key_padding_mask=hide_source
+        )
+        hidden = self.transformer.decoder(
+            self.embed(self.target_embedding, decoder_input),
+            memory,
+            tgt_mask=hide_future,
+            tgt_key_padding_mask=hide_target,
+            memory_key_padding_mask=hide_source,
+        )
+        return memory, hidden, F.linear(hidden, self.target_embedding.weight)
+
+    def named(self):
+        embeddings = [
+            ("model.encoder.embed_tokens.weight", self.source_embedding.weight, slice(None)),
+            ("model.decoder.embed_tokens.weight", self.target_embedding.weight, slice(None)),
+        ]
+        return embeddings + [
+            entry for name, p in self.transformer.named_parameters() for entry in self.rename(name, p)
+        ]
+
+    @staticmethod
+    def rename(name, p):
+        side, *rest = name.split(".")
+        if rest[0] == "norm":  # encoder.norm.weight
+            return [(f"model.{side}.layer_norm.{rest[1]}", p, slice(None))]
+        _, layer, module, *leaf = rest  # encoder.layers.0.self_attn.in_proj_weight
+        module = {
+            "multihead_attn": "encoder_attn",
+            "linear1": "fc1",
+            "linear2": "fc2",
+            "norm1": "self_attn_layer_norm",
+            "norm2": "final_layer_norm" if side == "encoder" else "encoder_attn_layer_norm",
+            "norm3": "final_layer_norm",
+        }.get(module, module)
+        prefix = f"model.{side}.layers.{layer}.{module}"
+        if leaf[0].startswith("in_proj_"):  # query, key and value, one above the other
+            kind, d = leaf[0].removeprefix("in_proj_"), p.shape[0] // 3
+            return [
+                (f"{prefix}.{part}_proj.{kind}", p, slice(i * d, (i + 1) * d))
+                for i, part in enumerate("qkv")
+            ]
+        return [(".".join([prefix, *leaf]), p, slice(None))]
+
+
+def sinusoids(length, d):
+    """Marian's positions: all sines, then all cosines; float32 like Marian's table."""
+    position = np.arange(length)[:, None]
+    frequency = 10000.0 ** (-2.0 * np.arange(d // 2) / d)
+    table = np.concatenate([np.sin(position * frequency), np.cos(position * frequency)], axis=1)
+    return torch.tensor(table.astype(np.float32))
+
+
+def peer(config):
+    return Marian(config) if config.norm == "post" else TorchTransformer(config)
+
+
+def randomize(model, config, rng):
+    """Weights large enough that every part matters, biases and norms away from 0 and 1.
+
+    The biases are smaller: else what is decoded hardly depends on the source.
+    """
+    with torch.no_grad():
+        for name, p, rows in sorted(model.named(), key=lambda entry: entry[0]):
+            std = 0.1 if name.endswith("bias") else 0.3
+            value = torch.tensor(rng.standard_normal(p[rows].shape) * std)
+            if "layer_norm.weight" in name:
+                value += 1.0
+            p[rows] = value
+            if "embed_tokens" in name or name in ("model.shared.weight", "lm_head.weight"):
+                p[-1] = 0.0  # pad
+        if config.tie == "all":  # lean towards eos, so that in beam.json some sentences end early
+            marian = model.marian.model
+            marian.decoder.layers[-1].final_layer_norm.bias += 0.7 * marian.shared.weight[EOS]
+
+
+# Ragged sentences
+
+
+def sentences(rng, lengths, vocab):
+    """Random tokens between eos and pad (both excluded), then eos."""
+    return [[*rng.randint(EOS + 1, vocab - 1, size=n - 1).tolist(), EOS] for n in lengths]
+
+
+def padded(rows, pad):
+    """A list of rows to tokens [b, longest] and a mask, 1 where there is a token."""
+    longest = max(map(len, rows))
+    tokens = torch.tensor([row + [pad] * (longest - len(row)) for row in rows])
+    mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
+    return tokens, mask
+
+
+def packed(x, mask):
+    """[b, longest, d] to [n, d]: what is not padding, laid end to end."""
+    return x[mask.bool()]
+
+
+# Model goldens
+
+
+def smoothed_loss(logits, labels, eps):
+    """Label-smoothed cross-entropy, summed over tokens. `logits` [n, V - 1] leave out pad, the last."""
+    loss = F.cross_entropy(logits, labels, label_smoothing=eps, reduction="sum")
+    log_p = logits.log_softmax(-1)
+    of_label = log_p.gather(-1, labels[:, None])[:, 0]
+    by_formula = (-(1 - eps) * of_label - eps / logits.shape[-1] * log_p.sum(-1)).sum()
+    torch.testing.assert_close(loss, by_formula)
+    return loss
+
+
+def forward_backward(model, config, source_rows, target_rows):
+    """Everything that gets stored except the inputs, in the precision of `model`."""
+    model.train()  # there is no dropout; eval mode would let torch.nn.Transformer take its fast path
+    model.zero_grad()
+    source, source_mask = padded(source_rows, config.source_pad)
+    decoder_rows = [[config.target_pad, *row[:-1]] for row in target_rows]
+    decoder_input, decoder_mask = padded(decoder_rows, config.target_pad)
+    memory, hidden, logits = model.teacher(source, source_mask, decoder_input, decoder_mask)
+
+    logits = packed(logits, decoder_mask)[:, : config.target_pad]
+    labels = torch.tensor(sum(target_rows, []))
+    loss = smoothed_loss(logits, labels, config.smoothing)
+    loss.backward()
+
+    out = {
+        "output.memory": packed(memory, source_mask),
+        "output.hidden": packed(hidden, decoder_mask),
+        "output.logits": logits,
+        "output.loss": loss.reshape(1),
+    }
+    for name, p, rows in model.named():
+        out[f"param.{name}"], out[f"grad.{name}"] = p[rows], p.grad[rows]
+    out = {name: x.detach().numpy() for name, x in out.items()}
+
+    # Pad rows are zero and frozen. Nothing has to be cleared for that: `padding_idx` keeps the
+    # lookup's gradient from them, and the slice above the output matrix's.
+    for name in out:
+        if "embed_tokens" in name or "shared" in name or "lm_head" in name:
+            assert not out[name][-1].any(), name
+    return out
+
+
+def check_gradients(out):
+    """No gradient vanishes, but that of key biases: they move all scores of a query alike."""
+    for name, x in out.items():
+        if not name.startswith("grad."):
+            continue
+        if name.endswith("k_proj.bias"):
+            assert np.abs(x).max() < 1e-10, name
+        else:
+            assert np.sqrt((x**2).mean()) > 1e-3, name
+
+
+def distance(exact, other):
+    """The largest difference, relative to each tensor's largest entry, among outputs and gradients."""
+    return max(
+        (float(np.abs(x - other[name]).max() / np.abs(x).max()), name)
+        for name, x in exact.items()
+        if not name.startswith("param.") and not name.endswith("k_proj.bias")
+    )
+
+
+def write_model_golden(name):
+    config, seed = CASES[name]
+    rng = np.random.RandomState(seed)
+    model = peer(config)
+    randomize(model, config, rng)
+    source_rows = sentences(rng, SOURCE_LENGTHS, config.source_vocab)
+    target_rows = sentences(rng, TARGET_LENGTHS, config.target_vocab)
+
+    single = forward_backward(model, config, source_rows, target_rows)
+    exact_model = copy.deepcopy(model).double()
+    exact = forward_backward(exact_model, config, source_rows, target_rows)
+    check_gradients(exact)
+
+    tensors = {name: x.astype(np.float32) for name, x in exact.items()}
+    for side, rows in [("source", source_rows), ("target", target_rows)]:
+        tensors[f"input.{side}_ids"] = np.array(sum(rows, []), dtype=np.uint32)
+        tensors[f"input.{side}_lengths"] = np.array([len(row) for row in rows], dtype=np.uint32)
+    MODEL_GOLDEN.mkdir(parents=True, exist_ok=True)
+    # A copy each: safetensors stores the buffer as it lies, and slices of rows are views.
+    stored = save({name: x.copy() for name, x in sorted(tensors.items())})
+    (MODEL_GOLDEN / f"{name}.safetensors").write_bytes(stored)
+    (MODEL_GOLDEN / f"{name}.json").write_text(json.dumps(asdict(config), indent=2) + "\n")
+
+    worst, where = distance(exact, single)
+    print(
+        f"{name}: {len(tensors)} tensors, {len(stored)} bytes, loss {exact['output.loss'][0]:.6f}, "
+        f"float32 is at most {worst:.1e} away ({where})"
+    )
+    return exact_model, source_rows
+
+
+# Beam search golden
+
+MAX_NEW_TOKENS = 12  # eos included, the decoder's start token not
+BEAMS = [1, 2, 4, 5]
+LENGTH_PENALTIES = [0.0, 0.6, 1.0, 2.0]
+SEARCHES = list(itertools.product(BEAMS, LENGTH_PENALTIES, [False, True]))  # forced eos at the end
+EXTRA_LENGTHS = [2, 4, 6, 8, 10, 3, 5, 9, 7, 11]
+
+
+def generate(model, pad, sources, beams, penalty, forced_eos):
+    """Hugging Face's n best: per source a list of (tokens, score)."""
+    tokens, mask = padded(sources, pad)
+    # The checkpoint's own generation config must not supply what is None here.
+    model.generation_config = GenerationConfig()
+    out = model.generate(
+        input_ids=tokens,
+        attention_mask=mask,
+        generation_config=GenerationConfig(
+            num_beams=beams,
+            num_return_sequences=beams,
+            length_penalty=penalty if beams > 1 else 1.0,  # greedy search has none
+            early_stopping=False,
+            max_new_tokens=MAX_NEW_TOKENS,
+            do_sample=False,
+            renormalize_logits=True,
+            bad_words_ids=[[pad]],
+            forced_eos_token_id=EOS if forced_eos else None,
+            eos_token_id=EOS,
+            pad_token_id=pad,
+            decoder_start_token_id=pad,
+            return_dict_in_generate=True,
+            output_scores=True,
+        ),
+    )
+    rows = [[t for t in row[1:] if t != pad] for row in out.sequences.tolist()]
+    if beams == 1:  # greedy search returns no score: sum it up in the same way
+        steps = model.compute_transition_scores(out.sequences, out.scores)
+        sums = [step[: len(row)].sum().item() for step, row in zip(steps, rows)]
+        scores = [total / len(row) ** penalty for total, row in zip(sums, rows)]
+    else:
+        scores = out.sequences_scores.tolist()
+    pairs = list(zip(rows, scores))
+    return [pairs[i : i + beams] for i in range(0, len(pairs), beams)]
+
+
+class NextToken:
+    """log p(next | source, prefix) without pad, in float64 and with no cache of keys and values."""
+
+    def __init__(self, model, pad, source):
+        self.model, self.pad, self.source, self.known = model, pad, source, {}
+
+    def __call__(self, prefix):
+        if prefix not in self.known:
+            with torch.no_grad():
+                decoder_input = torch.tensor([[self.pad, *prefix]])
+                source = torch.tensor([self.source])
+                logits = self.model(input_ids=source, decoder_input_ids=decoder_input).logits
+            self.known[prefix] = logits[0, -1, : self.pad].log_softmax(-1).tolist()
+        return self.known[prefix]
+
+
+def beam_search(next_token, beams, penalty, forced_eos):
+    """What Hugging Face's search does, said plainly for one sentence; both are asserted to agree.
+
+    Also returns the margin: by how much the closest decision was taken. Rounding errors smaller than
+    that cannot change the result.
+    """
+    running, finished, margin = [((), 0.0)], [], math.inf
+    for length in range(1, MAX_NEW_TOKENS + 1):
+        last = length == MAX_NEW_TOKENS
+        candidates = []
+        for prefix, total in running:
+            if last and forced_eos:
+                candidates.append(((*prefix, EOS), total))  # eos is certain, so it costs nothing
+            else:
+                candidates += [((*prefix, t), total + lp) for t, lp in enumerate(next_token(prefix))]
+        candidates.sort(key=lambda c: -c[1])
+
+        # Only a candidate among the best k can finish. One that ends but ranks lower is lost.
+        ends = [last or tokens[-1] == EOS for tokens, _ in candidates]
+        arrivals = [(t, s / length**penalty) for (t, s), end in zip(candidates[:beams], ends) if end]
+        if len(candidates) > beams and (ends[beams - 1] or ends[beams]):
+            margin = min(margin, candidates[beams - 1][1] - candidates[beams][1])
+        # Of the finished, the best k are kept.
+        finished = sorted(finished + arrivals, key=lambda c: -c[1])
+        ranks = [score for _, score in finished[: beams + 1]]
+        margin = min([margin, *(a - b for a, b in zip(ranks, ranks[1:]))])
+        finished = finished[:beams]
+        if last:
+            break
+
+        # The best k of the candidates that do not end go on. (Hugging Face looks for them among the
+        # best 2k candidates; since at most k of all candidates end, they are always there.)
+        open_ = [c for c, end in zip(candidates, ends) if not end]
+        running = open_[:beams]
+        margin = min(margin, open_[beams - 1][1] - open_[beams][1])
+        # Done when there are k finished ones and the best running one, were it to end as it stands,
+        # would not beat the worst of them.
+        if len(finished) == beams:
+            slack = running[0][1] / length**penalty - finished[-1][1]
+            margin = min(margin, abs(slack))
+            if slack <= 0.0:
+                break
+    return finished, margin
+
+
+def closest_decision(next_token):
+    return min(
+        beam_search(next_token, beams, penalty, forced_eos)[1] for beams, penalty, forced_eos in SEARCHES
+    )
+
+
+def write_beam_golden(model, source_rows):
+    config, seed = CASES["post_norm"]
+    rng = np.random.RandomState(seed + 1)
+    pad = config.target_pad
+    model = model.marian.eval()
+    single = copy.deepcopy(model).float()
+
+    # To the model golden's sources, add some whose search is nowhere close to a tie.
+    oracles = [NextToken(model, pad, source) for source in source_rows]
+    for length in EXTRA_LENGTHS:
+        while True:
+            oracle = NextToken(model, pad, *sentences(rng, [length], config.source_vocab))
+            if closest_decision(oracle) > 5e-5:
+                break
+        oracles.append(oracle)
+    sources = [oracle.source for oracle in oracles]
+    margin = min(map(closest_decision, oracles))
+
+    cases, error, unfinished = [], 0.0, 0
+    for beams, penalty, forced_eos in SEARCHES:
+        results = generate(model, pad, sources, beams, penalty, forced_eos)
+        rounded_results = generate(single, pad, sources, beams, penalty, forced_eos)
+        for oracle, result, rounded in zip(oracles, results, rounded_results):
+            plain, _ = beam_search(oracle, beams, penalty, forced_eos)
+            for other in [plain, rounded]:
+                assert [list(t) for t, _ in other] == [t for t, _ in result], (other, result)
+                error = max([error, *(abs(a - b) for (_, a), (_, b) in zip(other, result))])
+            unfinished += sum(t[-1] != EOS for t, _ in result)
+        case = {"num_beams": beams, "length_penalty": penalty, "forced_eos": forced_eos}
+        hypotheses = [[{"tokens": t, "score": round(s, 6)} for t, s in result] for result in results]
+        cases.append((case, hypotheses))
+    assert error < 2e-5 < margin and unfinished > 0, (error, margin, unfinished)
+
+    head = {"model": "post_norm", "eos": EOS, "pad": pad, "max_new_tokens": MAX_NEW_TOKENS}
+    # One line per source and per sentence's results, to keep the file short and its diffs readable.
+    lines = [f'"{key}": {json.dumps(value)},' for key, value in head.items()]
+    lines += ['"sources": [', ",\n".join(map(json.dumps, sources)), "],", '"cases": [']
+    texts = []
+    for case, hypotheses in cases:
+        rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in hypotheses)
+        texts.append(f'{json.dumps(case)[:-1]}, "results": [\n{rows}\n]}}')
+    lines += [",\n".join(texts), "]"]
+    INFER_GOLDEN.mkdir(parents=True, exist_ok=True)
+    path = INFER_GOLDEN / "beam.json"
+    path.write_text("{\n" + "\n".join(lines) + "\n}\n")
+    assert len(json.loads(path.read_text())["cases"]) == len(cases)
+    print(
+        f"beam: {len(cases)} cases of {len(sources)} sentences, {path.stat().st_size} bytes, "
+        f"closest decision {margin:.1e}, score error {error:.1e}, {unfinished} without eos"
+    )
+
+
+def main():
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    warnings.filterwarnings("ignore", message="enable_nested_tensor")
+    models = {name: write_model_golden(name) for name in CASES}
+    write_beam_golden(*models["post_norm"])
+
+
+if __name__ == "__main__":
+    main()
