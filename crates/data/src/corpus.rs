@@ -1,0 +1,82 @@
+//! Two files to sentence pairs.
+
+use crate::{Error, FilePair, Paths, Result, read_lines};
+
+/// Sentence pairs: `source[i]` and `target[i]` say the same. There is at least one, and either
+/// side of it may be empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Corpus {
+    /// The source sentences.
+    pub source: Vec<String>,
+    /// Their translations: as many.
+    pub target: Vec<String>,
+}
+
+impl Corpus {
+    /// Reads every pair of files, in the order given.
+    pub fn read(paths: &Paths, source: &str, target: &str) -> Result<Self> {
+        let files = paths.resolve(source, target)?;
+        let mut corpus = Self {
+            source: Vec::new(),
+            target: Vec::new(),
+        };
+        for pair in &files {
+            let (source, target) = read_pair(pair)?;
+            corpus.source.extend(source);
+            corpus.target.extend(target);
+        }
+        if corpus.is_empty() {
+            let paths = files.into_iter().flat_map(|f| [f.source, f.target]);
+            return Err(Error::EmptyCorpus {
+                paths: paths.collect(),
+            });
+        }
+        Ok(corpus)
+    }
+
+    /// Pairs that are in memory already.
+    pub fn new(source: Vec<String>, target: Vec<String>) -> Result<Self> {
+        let (source_path, target_path) = ("source".into(), "target".into());
+        if source.len() != target.len() {
+            return Err(Error::UnequalLines {
+                source_path,
+                source_lines: source.len(),
+                target_path,
+                target_lines: target.len(),
+            });
+        }
+        if source.is_empty() {
+            let paths = vec![source_path, target_path];
+            return Err(Error::EmptyCorpus { paths });
+        }
+        Ok(Self { source, target })
+    }
+
+    /// Number of pairs.
+    pub fn len(&self) -> usize {
+        self.source.len()
+    }
+
+    /// Never true of a corpus that was read: no sentences are an error.
+    pub fn is_empty(&self) -> bool {
+        self.source.is_empty()
+    }
+}
+
+fn read_pair(files: &FilePair) -> Result<(Vec<String>, Vec<String>)> {
+    let source = read_lines(&files.source)?;
+    let target = read_lines(&files.target)?;
+    if source.len() != target.len() {
+        return Err(Error::UnequalLines {
+            source_path: files.source.clone(),
+            source_lines: source.len(),
+            target_path: files.target.clone(),
+            target_lines: target.len(),
+        });
+    }
+    tracing::debug!(
+        source = %files.source.display(), target = %files.target.display(), pairs = source.len(),
+        "read"
+    );
+    Ok((source, target))
+}

@@ -1,0 +1,250 @@
+//! Learning a tokenizer from text.
+
+use super::{EOS, Tokenizer, UNK, guard};
+use crate::{Error, Result, TokenizerConfig, TokenizerKind};
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+use tokenizers::decoders::fuse::Fuse;
+use tokenizers::models::bpe::{BPE, BpeTrainer, Vocab};
+use tokenizers::models::unigram::{Unigram, UnigramTrainer};
+use tokenizers::models::wordlevel::WordLevel;
+use tokenizers::models::{ModelWrapper, TrainerWrapper};
+use tokenizers::normalizers::replace::{Replace, ReplacePattern};
+use tokenizers::normalizers::{Lowercase, NormalizerWrapper, Sequence, Strip};
+use tokenizers::pre_tokenizers::PreTokenizerWrapper;
+use tokenizers::pre_tokenizers::metaspace::Metaspace;
+use tokenizers::pre_tokenizers::sequence::Sequence as PreTokenizers;
+use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
+use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
+use tokenizers::{AddedToken, SplitDelimiterBehavior};
+
+const SPECIALS: usize = 3; // </s>, <unk>, <pad>
+pub(super) const SPACE: char = '▁'; // what Metaspace makes of a space
+
+impl Tokenizer {
+    /// Learns a vocabulary from these lines: `</s>` is 0, `<unk>` is 1, `<pad>` is last.
+    ///
+    /// The same lines give the same tokenizer, bit for bit, unless its kind is unigram.
+    pub fn train<'a>(
+        config: &TokenizerConfig,
+        lines: impl Iterator<Item = &'a str> + Clone + Send,
+    ) -> Result<Self> {
+        config.validate()?;
+        let inner = guard(|| match config.kind {
+            TokenizerKind::Bpe => bpe(config, lines),
+            TokenizerKind::Unigram => unigram(config, lines),
+            TokenizerKind::Word => word(config, lines),
+            TokenizerKind::Char => char(config, lines),
+        });
+        let inner = inner.map_err(|message| Error::Training { message })?;
+        Self::adopt(Ok(inner), "the trained tokenizer")
+    }
+}
+
+fn bpe<'a>(
+    config: &TokenizerConfig,
+    lines: impl Iterator<Item = &'a str> + Clone + Send,
+) -> tokenizers::Result<tokenizers::Tokenizer> {
+    // Chosen here, because among characters of equal frequency the trainer would choose at random.
+    let alphabet = alphabet(config, lines.clone());
+    let trainer = BpeTrainer::builder()
+        .show_progress(false)
+        .vocab_size(config.vocab_size - 1) // <pad> comes later
+        .min_frequency(config.min_frequency)
+        .limit_alphabet(alphabet.len())
+        .initial_alphabet(alphabet)
+        .special_tokens(specials())
+        .build();
+    let model = BPE::builder().unk_token(UNK.into()).build()?;
+    subwords(config, model, trainer, lines)
+}
+
+fn unigram<'a>(
+    config: &TokenizerConfig,
+    lines: impl Iterator<Item = &'a str> + Clone + Send,
+) -> tokenizers::Result<tokenizers::Tokenizer> {
+    // This trainer keeps every character, and would go beyond the size asked for to do so.
+    let characters = characters(config, lines.clone()).len() + 1; // and the space
+    let least = SPECIALS + characters + 1;
+    if config.vocab_size < least {
+        let size = config.vocab_size;
+        return Err(format!("the text has {characters} different characters, so a unigram vocabulary needs {least} tokens or more, not {size}").into());
+    }
+    let trainer = UnigramTrainer::builder()
+        .show_progress(false)
+        .vocab_size(config.vocab_size as u32 - 1) // <pad> comes later
+        .unk_token(Some(UNK.into()))
+        .special_tokens(specials())
+        .build()?;
+    let mut inner = subwords(config, Unigram::default(), trainer, lines)?;
+    // Six decimals survive the way through JSON, which all seventeen do not.
+    if let ModelWrapper::Unigram(model) = inner.get_model() {
+        let round = |score: f64| (score * 1e6).round() / 1e6;
+        let pieces = model
+            .iter()
+            .map(|(piece, score)| (piece.clone(), round(*score)));
+        let unk = Some(1); // after </s>
+        let rounded = Unigram::from(pieces.collect(), unk, model.byte_fallback())?;
+        inner.with_model(rounded);
+    }
+    Ok(inner)
+}
+
+/// What BPE and unigram have in common: spaces become `▁`, which begins a token.
+fn subwords<'a>(
+    config: &TokenizerConfig,
+    model: impl Into<ModelWrapper>,
+    trainer: impl Into<TrainerWrapper>,
+    lines: impl Iterator<Item = &'a str> + Clone + Send,
+) -> tokenizers::Result<tokenizers::Tokenizer> {
+    let mut inner = tokenizers::Tokenizer::new(model);
+    inner.with_normalizer(Some(tidy(config.lowercase)?))?;
+    inner.with_pre_tokenizer(Some(pieces()?));
+    inner.with_decoder(Some(Metaspace::default()));
+    inner.train(&mut trainer.into(), lines)?;
+    Ok(inner)
+}
+
+/// One space for any white space, none at the ends, and lower case when asked for.
+pub(super) fn tidy(lowercase: bool) -> tokenizers::Result<NormalizerWrapper> {
+    // Any white space but a lone space, so that the regex passes over most of the text.
+    let white = ReplacePattern::Regex(r"\s{2,}|[^\S ]".into());
+    let mut steps: Vec<NormalizerWrapper> = vec![
+        Replace::new(white, " ")?.into(),
+        Strip::new(true, true).into(),
+    ];
+    if lowercase {
+        steps.push(Lowercase.into());
+    }
+    Ok(Sequence::new(steps).into())
+}
+
+/// Cuts before every space, which becomes `▁`, and around every `<`, so that no token can spell
+/// a special token.
+pub(super) fn pieces() -> tokenizers::Result<PreTokenizerWrapper> {
+    let less_than = SplitPattern::String("<".into());
+    let split = Split::new(less_than, SplitDelimiterBehavior::Isolated, false)?;
+    let steps: Vec<PreTokenizerWrapper> = vec![Metaspace::default().into(), split.into()];
+    Ok(PreTokenizers::new(steps).into())
+}
+
+fn word<'a>(
+    config: &TokenizerConfig,
+    lines: impl Iterator<Item = &'a str>,
+) -> tokenizers::Result<tokenizers::Tokenizer> {
+    let words = lines.flat_map(|line| {
+        let words = line.split_whitespace();
+        words.map(|word| fold(config, word).collect::<String>())
+    });
+    let kept = most_frequent(words, config.min_frequency, config.vocab_size - SPECIALS);
+    let model = WordLevel::builder()
+        .vocab(vocabulary(kept).collect())
+        .unk_token(UNK.into())
+        .build()?;
+    let mut inner = tokenizers::Tokenizer::new(model);
+    if config.lowercase {
+        inner.with_normalizer(Some(Lowercase))?;
+    }
+    inner.with_pre_tokenizer(Some(WhitespaceSplit));
+    Ok(inner)
+}
+
+fn char<'a>(
+    config: &TokenizerConfig,
+    lines: impl Iterator<Item = &'a str>,
+) -> tokenizers::Result<tokenizers::Tokenizer> {
+    let chars = lines.flat_map(|line| fold(config, line));
+    let kept = most_frequent(chars, config.min_frequency, config.vocab_size - SPECIALS);
+    let tokens = vocabulary(kept.into_iter().map(String::from));
+    // BPE without merges takes text apart into characters.
+    let model = BPE::builder()
+        .vocab_and_merges(tokens.collect::<Vocab>(), vec![])
+        .unk_token(UNK.into())
+        .build()?;
+    let mut inner = tokenizers::Tokenizer::new(model);
+    if config.lowercase {
+        inner.with_normalizer(Some(Lowercase))?;
+    }
+    inner.with_decoder(Some(Fuse::default()));
+    Ok(inner)
+}
+
+/// The characters that BPE starts from: all of them, as long as a quarter of the vocabulary is
+/// left for merges. Otherwise the rarest become `<unk>`.
+fn alphabet<'a>(config: &TokenizerConfig, lines: impl Iterator<Item = &'a str>) -> HashSet<char> {
+    let counts = characters(config, lines);
+    let room = (config.vocab_size - SPECIALS) * 3 / 4;
+    if counts.len() + 1 > room {
+        tracing::warn!(
+            characters = counts.len() + 1,
+            kept = room.max(1),
+            "the text has more characters than the vocabulary has room for: the rarest become <unk>"
+        );
+    }
+    let kept = ranked(counts).map(|(c, _)| c).take(room.saturating_sub(1));
+    std::iter::once(SPACE).chain(kept).collect()
+}
+
+/// How often each character is seen, white space aside.
+fn characters<'a>(
+    config: &TokenizerConfig,
+    lines: impl Iterator<Item = &'a str>,
+) -> HashMap<char, u64> {
+    let chars = lines.flat_map(|line| fold(config, line));
+    let mut counts = count(chars.filter(|c| !c.is_whitespace()));
+    counts.remove(&SPACE);
+    counts
+}
+
+/// Lower case, when asked for, character by character as the `Lowercase` normalizer does it.
+fn fold<'a>(config: &TokenizerConfig, text: &'a str) -> impl Iterator<Item = char> + use<'a> {
+    let lowercase = config.lowercase;
+    text.chars().flat_map(move |c| {
+        let lower = lowercase.then(|| c.to_lowercase());
+        let same = (!lowercase).then_some(c);
+        lower.into_iter().flatten().chain(same)
+    })
+}
+
+fn count<T: Hash + Eq>(items: impl Iterator<Item = T>) -> HashMap<T, u64> {
+    let mut counts = HashMap::new();
+    for item in items {
+        *counts.entry(item).or_insert(0) += 1;
+    }
+    counts
+}
+
+/// The most frequent first; among equals, the first by alphabet.
+fn ranked<T: Ord>(counts: HashMap<T, u64>) -> impl Iterator<Item = (T, u64)> {
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_unstable_by(|(a, n), (b, m)| m.cmp(n).then(a.cmp(b)));
+    counts.into_iter()
+}
+
+fn most_frequent<T: Hash + Ord>(
+    items: impl Iterator<Item = T>,
+    min_frequency: u64,
+    most: usize,
+) -> Vec<T> {
+    ranked(count(items))
+        .take_while(|(_, n)| *n >= min_frequency)
+        .map(|(item, _)| item)
+        .take(most)
+        .collect()
+}
+
+/// Ids from 0 on: `</s>`, `<unk>`, then these. Text that spells a special token is not one.
+fn vocabulary(tokens: impl IntoIterator<Item = String>) -> impl Iterator<Item = (String, u32)> {
+    let tokens = tokens
+        .into_iter()
+        .filter(|token| ![EOS, UNK, super::PAD].contains(&token.as_str()));
+    [EOS, UNK]
+        .map(String::from)
+        .into_iter()
+        .chain(tokens)
+        .zip(0..)
+}
+
+fn specials() -> Vec<AddedToken> {
+    [EOS, UNK].map(|t| AddedToken::from(t, true)).into()
+}

@@ -1,0 +1,51 @@
+//! Encoding each distinct word once: text repeats its words, and the library is slow on each.
+
+use super::{Tokenizer, train};
+use crate::Result;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+impl Tokenizer {
+    /// The same as [`Tokenizer::encode`] of every line, if [`separable`] and without a literal `▁`.
+    pub(super) fn encode_words(&self, lines: &[&str]) -> Result<Vec<Vec<u32>>> {
+        let mut index = HashMap::new();
+        let mut distinct = Vec::new();
+        for word in lines.iter().flat_map(|line| line.split_whitespace()) {
+            index.entry(word).or_insert_with(|| {
+                distinct.push(word);
+                distinct.len() - 1
+            });
+        }
+        let encoded = self.encode_lines(&distinct)?;
+        let line = |line: &&str| {
+            let mut ids = Vec::new();
+            for word in line.split_whitespace() {
+                let (_eos, word) = encoded[index[word]].split_last().unwrap_or((&0, &[]));
+                ids.extend_from_slice(word);
+            }
+            ids.push(self.eos);
+            ids
+        };
+        Ok(lines.iter().map(line).collect())
+    }
+}
+
+/// Whether a line's ids are its words' ids, one word after another. So it is where white space
+/// separates tokens, its kind and amount do not matter, and each word is normalised for itself.
+/// Those are the bpe, unigram and word tokenizers trained here, even after a way through a file.
+pub(super) fn separable(inner: &tokenizers::Tokenizer) -> bool {
+    let normalizer = value(inner.get_normalizer());
+    let pre_tokenizer = value(inner.get_pre_tokenizer());
+    let tidy = |lowercase| train::tidy(lowercase).is_ok_and(|tidy| value(tidy) == normalizer);
+    let subwords = train::pieces().is_ok_and(|pieces| value(pieces) == pre_tokenizer)
+        && (tidy(false) || tidy(true));
+    let words = pre_tokenizer == json!({"type": "WhitespaceSplit"})
+        && (normalizer.is_null() || normalizer == json!({"type": "Lowercase"}));
+    let added = inner.get_added_tokens_decoder();
+    (subwords || words) && added.values().all(|token| token.special)
+}
+
+fn value(part: impl Serialize) -> Value {
+    serde_json::to_value(part).unwrap_or(Value::Bool(false)) // equal to no part
+}

@@ -1,0 +1,128 @@
+use crate::{folder, message, prefix};
+use attend_data::{DataConfig, FilePair, PathPair, Paths, TokenizerConfig, TokenizerFiles};
+use serde_json::json;
+
+fn parse(value: serde_json::Value) -> Result<DataConfig, String> {
+    serde_json::from_value(value).map_err(|e| e.to_string())
+}
+
+#[test]
+fn three_keys_are_enough() {
+    let config = parse(json!({"source": "en", "target": "de", "train": "data/train"})).unwrap();
+    assert_eq!(config, DataConfig::new("en", "de", "data/train"));
+    assert_eq!((config.batch_tokens, config.max_length), (4096, 256));
+    assert_eq!(config.tokenizer.vocab_size, 8000);
+    assert!(config.tokenizer.joint);
+}
+
+#[test]
+fn a_corpus_is_a_prefix_a_pair_of_files_or_a_list() {
+    let train = |value| parse(json!({"source": "en", "target": "de", "train": value}));
+    let files = FilePair {
+        source: "a.txt".into(),
+        target: "b.txt".into(),
+    };
+    let table = json!({"source": "a.txt", "target": "b.txt"});
+    assert_eq!(train(json!("x")).unwrap().train, "x".into());
+    assert_eq!(train(table.clone()).unwrap().train, files.clone().into());
+    assert_eq!(
+        train(json!(["x", table])).unwrap().train,
+        Paths::Many(vec![PathPair::Prefix("x".into()), PathPair::Files(files)])
+    );
+}
+
+#[test]
+fn a_wrong_corpus_is_told_what_is_wrong() {
+    let train = |value| parse(json!({"source": "en", "target": "de", "train": value})).unwrap_err();
+    let number = train(json!(3));
+    assert!(
+        number.contains("expected a prefix such as \"data/train\""),
+        "{number}"
+    );
+    let key = train(json!({"src": "a", "target": "b"}));
+    assert!(
+        key.contains("unknown field `src`, expected `source` or `target`"),
+        "{key}"
+    );
+    assert!(train(json!({"source": "a"})).contains("missing field `target`"));
+    assert!(train(json!([])).contains("the list of corpora is empty"));
+    assert!(train(json!("")).contains("the path is empty"));
+    assert!(train(json!([3])).contains("expected a prefix"));
+}
+
+#[test]
+fn unknown_keys_are_errors() {
+    let error = parse(json!({"source": "en", "target": "de", "train": "x", "batch": 1}));
+    assert!(error.unwrap_err().contains("unknown field `batch`"));
+    let error: Result<TokenizerConfig, _> = serde_json::from_value(json!({"vocab": 1}));
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .contains("unknown field `vocab`")
+    );
+    let error: Result<TokenizerConfig, _> = serde_json::from_value(json!({"kind": "bytes"}));
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .contains("expected one of `bpe`")
+    );
+}
+
+#[test]
+fn a_config_survives_being_written_and_read() {
+    let mut config = DataConfig::new("en", "de", "data/train");
+    config.valid = Some(Paths::Many(vec![PathPair::Prefix("v".into())]));
+    config.test = Some(Paths::from(FilePair {
+        source: "a".into(),
+        target: "b".into(),
+    }));
+    config.tokenizer.file = Some(TokenizerFiles::Joint("tokenizer.json".into()));
+    assert_eq!(
+        parse(serde_json::to_value(&config).unwrap()).unwrap(),
+        config
+    );
+}
+
+#[test]
+fn every_key_is_described_in_the_schema() {
+    let schema = schemars::schema_for!(DataConfig).to_value();
+    let tokenizer = &schema["$defs"]["TokenizerConfig"]["properties"];
+    for properties in [&schema["properties"], tokenizer] {
+        for (key, value) in properties.as_object().unwrap() {
+            assert!(value["description"].is_string(), "{key} has no description");
+        }
+    }
+}
+
+#[test]
+fn values_that_make_no_sense_are_refused_by_name() {
+    let dir = folder(&[("t.en", b"1\n"), ("t.de", b"1\n")]);
+    let good = DataConfig::new("en", "de", prefix(&dir, "t"));
+    good.validate().unwrap();
+    let refused = |change: fn(&mut DataConfig)| {
+        let mut config = good.clone();
+        change(&mut config);
+        message(&config.validate().unwrap_err(), &dir)
+    };
+    assert_eq!(
+        refused(|c| c.batch_tokens = 0),
+        "data.batch_tokens: must be at least 1"
+    );
+    assert!(refused(|c| c.max_length = 1).starts_with("data.max_length: "));
+    assert!(refused(|c| c.tokenizer.vocab_size = 3).starts_with("data.tokenizer.vocab_size: "));
+    assert_eq!(
+        refused(|c| c.source.clear()),
+        "data.source: the language tag is empty"
+    );
+    assert_eq!(
+        refused(|c| c.target = "fr".into()),
+        "no such file: t.fr (nor t.fr.gz)"
+    );
+    assert!(refused(|c| c.valid = Some("v".into())).starts_with("no such file: v.en"));
+    assert_eq!(
+        refused(|c| c.tokenizer.file = Some(TokenizerFiles::Joint("t.json".into()))),
+        "no such file: t.json"
+    );
+}

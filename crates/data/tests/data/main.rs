@@ -1,0 +1,67 @@
+//! What a user of the crate relies on, by the way of a sentence.
+
+mod config; // the [data] section and its messages
+mod corpus; // two files to pairs
+mod dataset; // pairs to ids, and what is left out
+mod lines; // bytes to lines
+mod order; // batches, their order, and going on in the middle
+mod tokenizer; // text to ids and back
+mod tokenizer_files; // tokenizers that other programs wrote
+
+use attend_data::{Corpus, Error};
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// A folder with these files in it.
+fn folder(files: &[(&str, &[u8])]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in files {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    folder
+}
+
+/// An error as a user reads it, with the folder's own name taken out.
+fn message(error: &Error, folder: &TempDir) -> String {
+    let place = format!("{}{}", folder.path().display(), std::path::MAIN_SEPARATOR);
+    error.to_string().replace(&place, "")
+}
+
+fn prefix(folder: &TempDir, name: &str) -> PathBuf {
+    folder.path().join(name)
+}
+
+fn strings(lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|line| line.to_string()).collect()
+}
+
+/// Forty pairs of differing lengths, enough to train any tokenizer on.
+fn corpus() -> Corpus {
+    let nouns = [
+        ("dog", "Hund"),
+        ("house", "Haus"),
+        ("tree", "Baum"),
+        ("man", "Mann"),
+    ];
+    let verbs = [
+        ("runs", "rennt"),
+        ("sleeps", "schläft"),
+        ("falls", "fällt"),
+        ("sings loudly", "singt laut"),
+        ("is over there in the garden", "ist da drüben im Garten"),
+    ];
+    let (mut source, mut target) = (Vec::new(), Vec::new());
+    for (noun, nomen) in nouns {
+        for (verb, wort) in verbs {
+            source.push(format!("the {noun} {verb}."));
+            target.push(format!("der {nomen} {wort}."));
+            source.push(format!(
+                "the big {noun} {verb}, and the small {noun} {verb}!"
+            ));
+            target.push(format!(
+                "der große {nomen} {wort}, und der kleine {nomen} {wort}!"
+            ));
+        }
+    }
+    Corpus::new(source, target).unwrap()
+}
