@@ -8,7 +8,7 @@ mod params;
 mod seq2seq;
 mod transformer;
 
-pub use attend_ops::{Loss, Mode, Param, Pass, Path, Segments, backward};
+pub use attend_ops::{Loss, Mode, Param, Pass, Path, Segments, backward, start_threads};
 pub use config::{ConfigError, ModelConfig, Vocabularies};
 pub use packed::Packed;
 pub use params::{LoadError, Params};

@@ -1,4 +1,4 @@
-//! Matrix products through the `gemm` crate, behind checked views. The only `unsafe` of the crate.
+//! Matrix products through the `gemm` crate, behind checked views: the crate's only `unsafe` kernel.
 
 use gemm::Parallelism;
 

@@ -25,6 +25,7 @@ mod segments;
 mod simd;
 #[cfg(test)]
 mod testing;
+mod threads;
 
 pub use adam::{Adam, clip_factor, gradient_norm, moving_average};
 pub use attention::{Mask, attention, self_attention};
@@ -36,3 +37,4 @@ pub use param::{Param, backward};
 pub use pass::{Mode, Pass, Path};
 pub use random::{Dropout, Site};
 pub use segments::Segments;
+pub use threads::start_threads;

@@ -1,0 +1,159 @@
+use std::fs;
+use std::path::Path;
+
+use attend_data::{Tokenizer, Tokenizers};
+use attend_model::{ModelConfig, Vocabularies};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{DecodeConfig, Error, Result};
+
+/// The version of the format that is written and read.
+pub(crate) const FORMAT: u64 = 1;
+/// What `model_type` says, for readers of other programs' bundles to tell ours from theirs.
+const MODEL_TYPE: &str = "attend";
+
+/// `config.json` of a bundle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BundleConfig {
+    /// Always "attend".
+    pub model_type: String,
+    /// The version of the format.
+    pub format: u64,
+    pub model: ModelConfig,
+    pub vocabularies: Vocabularies,
+}
+
+impl BundleConfig {
+    pub fn new(model: ModelConfig, vocabularies: Vocabularies) -> Self {
+        Self {
+            model_type: MODEL_TYPE.to_string(),
+            format: FORMAT,
+            model,
+            vocabularies,
+        }
+    }
+
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let damaged = |message: String| Error::Damaged {
+            path: path.into(),
+            message,
+        };
+        let value: Value = parse(path)?;
+        if value.get("model_type").and_then(Value::as_str) != Some(MODEL_TYPE) {
+            return Err(damaged("not the config of an Attend model".into()));
+        }
+        // Before the rest, which another version may spell differently.
+        let format = value.get("format").and_then(Value::as_u64);
+        match format.ok_or_else(|| damaged("no `format` version".into()))? {
+            FORMAT => {}
+            found => {
+                let path = path.into();
+                return Err(Error::Format { path, found });
+            }
+        }
+        let config: Self = serde_json::from_value(value).map_err(|e| damaged(e.to_string()))?;
+        let valid = config.model.validate_with(config.vocabularies);
+        valid.map_err(|e| damaged(e.to_string()))?;
+        Ok(config)
+    }
+
+    pub(super) fn check_tokenizers(&self, tokenizers: &Tokenizers, folder: &Path) -> Result<()> {
+        let found = Vocabularies {
+            source: tokenizers.source().vocab_size(),
+            target: tokenizers.target().vocab_size(),
+            joint: tokenizers.is_joint(),
+        };
+        let say = |v: Vocabularies| match v.joint {
+            true => format!("{} tokens for both sides", v.source),
+            false => format!("{} source and {} target tokens", v.source, v.target),
+        };
+        match found == self.vocabularies {
+            true => Ok(()),
+            false => Err(Error::Vocabularies {
+                folder: folder.into(),
+                found: say(found),
+                expected: say(self.vocabularies),
+            }),
+        }
+    }
+}
+
+/// `generation_config.json`: [`DecodeConfig`] and the special tokens, under the names that Hugging
+/// Face's `generate` knows. What it does not know, it leaves alone.
+#[derive(Serialize, Deserialize)]
+pub(super) struct GenerationConfig {
+    num_beams: usize,
+    length_penalty: f32,
+    /// Unlike their `max_length`, this does not count the start token.
+    max_new_tokens: usize,
+    max_length_ratio: f32,
+    batch_tokens: usize,
+    #[serde(flatten, skip_deserializing)]
+    fixed: Option<Fixed>,
+}
+
+/// What our search always does, said for others.
+#[derive(Serialize)]
+struct Fixed {
+    early_stopping: bool,
+    renormalize_logits: bool,
+    bad_words_ids: [[u32; 1]; 1],
+    decoder_start_token_id: u32,
+    eos_token_id: u32,
+    forced_eos_token_id: u32,
+    pad_token_id: u32,
+}
+
+impl GenerationConfig {
+    pub(super) fn new(decode: &DecodeConfig, target: &Tokenizer) -> Self {
+        let (eos, pad) = (target.eos(), target.pad());
+        Self {
+            num_beams: decode.beam,
+            length_penalty: decode.length_penalty,
+            max_new_tokens: decode.max_length,
+            max_length_ratio: decode.max_length_ratio,
+            batch_tokens: decode.batch_tokens,
+            fixed: Some(Fixed {
+                early_stopping: false,
+                renormalize_logits: true,
+                bad_words_ids: [[pad]],
+                decoder_start_token_id: pad,
+                eos_token_id: eos,
+                forced_eos_token_id: eos,
+                pad_token_id: pad,
+            }),
+        }
+    }
+
+    pub(super) fn read(path: &Path) -> Result<DecodeConfig> {
+        let generation: Self = parse(path)?;
+        let decode = DecodeConfig {
+            beam: generation.num_beams,
+            length_penalty: generation.length_penalty,
+            max_length: generation.max_new_tokens,
+            max_length_ratio: generation.max_length_ratio,
+            batch_tokens: generation.batch_tokens,
+        };
+        decode.validate().map_err(|e| Error::Damaged {
+            path: path.into(),
+            message: e.to_string(),
+        })?;
+        Ok(decode)
+    }
+}
+
+pub(super) fn json(value: &impl Serialize) -> Vec<u8> {
+    let text = serde_json::to_string_pretty(value).expect("numbers and strings always serialize");
+    (text + "\n").into_bytes()
+}
+
+fn parse<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let bytes = fs::read(path).map_err(|source| Error::read(path, source))?;
+    serde_json::from_slice(&bytes).map_err(|e| Error::Damaged {
+        path: path.into(),
+        message: e.to_string(),
+    })
+}

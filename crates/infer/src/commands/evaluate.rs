@@ -1,0 +1,88 @@
+use std::path::{Path, PathBuf};
+
+use attend_data::read_lines;
+use attend_infer::cli::ComputeArgs;
+use attend_infer::{Bundle, Error, Result, Translator, metrics};
+
+use super::DecodeArgs;
+use super::output::{Output, check_apart};
+
+/// Translate a test set and print BLEU and chrF, as sacreBLEU would.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  infer evaluate runs/quickstart --src data/test.en --ref data/test.de
+  infer evaluate runs/quickstart --src test.en --ref test.de --json -o test.hyp.de")]
+pub(crate) struct Args {
+    /// A run folder (its best checkpoint), a checkpoint or a bundle
+    run: PathBuf,
+
+    /// What to translate, UTF-8 or gzip of it, one sentence per line
+    #[arg(long = "src", value_name = "FILE")]
+    source: PathBuf,
+
+    /// Its translations by people, line by line
+    #[arg(long = "ref", value_name = "FILE")]
+    references: PathBuf,
+
+    /// Write the model's translations to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    decode: DecodeArgs,
+
+    #[command(flatten)]
+    compute: ComputeArgs,
+}
+
+pub(crate) fn run(args: Args) -> Result<()> {
+    let output = args.output.as_deref();
+    check_apart(output, [&args.source, &args.references])?;
+    let (source, references) = read_pair(&args.source, &args.references)?;
+    let (device, path) = args.compute.start()?;
+    let bundle = Bundle::open(&args.run, &device)?;
+    let decode = args.decode.apply(bundle.decode.clone())?;
+    let translator = Translator::new(&*bundle.model, &bundle.tokenizers, &decode, path);
+    let mut file = match output {
+        Some(path) => Some(Output::open(Some(path))?),
+        None => None,
+    };
+
+    let evaluation = attend_infer::evaluate(&translator, &source, &references)?;
+    if let Some(file) = &mut file {
+        for hypothesis in &evaluation.hypotheses {
+            file.line(hypothesis)?;
+        }
+        file.flush()?;
+    }
+    let scores = [evaluation.bleu, evaluation.chrf];
+    let mut stdout = Output::open(None)?;
+    stdout.line(match args.json {
+        true => metrics::json(&scores),
+        false => metrics::text(&scores),
+    })?;
+    stdout.flush()
+}
+
+fn read_pair(source_path: &Path, target_path: &Path) -> Result<(Vec<String>, Vec<String>)> {
+    let (source, target) = (read_lines(source_path)?, read_lines(target_path)?);
+    let (source_path, target_path) = (source_path.into(), target_path.into());
+    if source.len() != target.len() {
+        return Err(Error::Data(attend_data::Error::UnequalLines {
+            source_path,
+            source_lines: source.len(),
+            target_path,
+            target_lines: target.len(),
+        }));
+    }
+    if source.is_empty() {
+        let paths = vec![source_path, target_path];
+        return Err(Error::Data(attend_data::Error::EmptyCorpus { paths }));
+    }
+    Ok((source, target))
+}

@@ -1,0 +1,64 @@
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use attend_infer::{Error, Result};
+
+/// Where data goes: stdout, or the file that was asked for.
+pub(super) struct Output {
+    writer: Box<dyn Write>,
+    name: PathBuf,
+}
+
+impl Output {
+    pub(super) fn open(path: Option<&Path>) -> Result<Self> {
+        let Some(path) = path else {
+            let writer = Box::new(BufWriter::new(io::stdout().lock()));
+            let name = "standard output".into();
+            return Ok(Self { writer, name });
+        };
+        let file = File::create(path).map_err(|source| Error::Write {
+            path: path.into(),
+            source,
+        })?;
+        Ok(Self {
+            writer: Box::new(BufWriter::new(file)),
+            name: path.into(),
+        })
+    }
+
+    pub(super) fn line(&mut self, line: impl std::fmt::Display) -> Result<()> {
+        let written = writeln!(self.writer, "{line}");
+        written.map_err(|source| self.broken(source))
+    }
+
+    /// Hands over what was written so far.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        let flushed = self.writer.flush();
+        flushed.map_err(|source| self.broken(source))
+    }
+
+    fn broken(&self, source: io::Error) -> Error {
+        let path = self.name.clone();
+        Error::Write { path, source }
+    }
+}
+
+/// Opening a file for writing empties it, which must not happen to what is yet to be read.
+pub(super) fn check_apart<'a>(
+    output: Option<&Path>,
+    inputs: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<()> {
+    let Some((output, Ok(place))) = output.map(|path| (path, fs::canonicalize(path))) else {
+        return Ok(());
+    };
+    for input in inputs {
+        if fs::canonicalize(input).is_ok_and(|input| input == place && input.is_file()) {
+            return Err(Error::Usage {
+                message: format!("{}: both input and output", output.display()),
+                hint: "give -o another file".into(),
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! The tokenisation of NIST's `mteval-v13a.pl`, which WMT and sacreBLEU (Post 2018) use by default.
+//!
+//! It is for Western languages: ASCII punctuation is set apart from words, except the apostrophe,
+//! the hyphen after anything but a digit, and periods and commas inside numbers.
+
+use super::is_space;
+
+/// The words of a line, with one space between them.
+pub(super) fn tokenize(line: &str) -> String {
+    let line = line.trim_end_matches(is_space);
+    let line = line.replace("<skipped>", "");
+    let line = line.replace("-\n", "").replace('\n', " ");
+    let line = entities(line);
+
+    // Each rule sees what the rule before it wrote; the spaces at the ends give the first and the
+    // last character a neighbour.
+    let line = punctuation(&format!(" {line} "));
+    let line = replace_pairs(&line, not_digit, point, ["", " ", " "]);
+    let line = replace_pairs(&line, point, not_digit, [" ", " ", ""]);
+    let line = replace_pairs(&line, digit, |c| c == '-', ["", " ", " "]);
+
+    let words: Vec<&str> = line.split(is_space).filter(|w| !w.is_empty()).collect();
+    words.join(" ")
+}
+
+/// In this order: `&amp;lt;` becomes `<`, but `&amp;quot;` becomes `&quot;`.
+fn entities(line: String) -> String {
+    if !line.contains('&') {
+        return line;
+    }
+    line.replace("&quot;", "\"")
+        .replace("&amp;", "&")
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+}
+
+/// Spaces around all ASCII punctuation but `'`, `,`, `-` and `.`.
+fn punctuation(line: &str) -> String {
+    let mut out = String::with_capacity(2 * line.len());
+    for c in line.chars() {
+        match c {
+            '!'..='&' | '('..='+' | '/' | ':'..='@' | '['..='`' | '{'..='~' => {
+                out.extend([' ', c, ' ']);
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// Replaces neighbours `ab` by `spaces[0] a spaces[1] b spaces[2]`, from left to right as a regular
+/// expression would: the `b` of one match is not the `a` of the next.
+fn replace_pairs(
+    line: &str,
+    first: impl Fn(char) -> bool,
+    second: impl Fn(char) -> bool,
+    spaces: [&str; 3],
+) -> String {
+    let mut out = String::with_capacity(line.len() + line.len() / 2);
+    let mut chars = line.chars().peekable();
+    while let Some(a) = chars.next() {
+        match chars.next_if(|&b| first(a) && second(b)) {
+            None => out.push(a),
+            Some(b) => {
+                out.push_str(spaces[0]);
+                out.push(a);
+                out.push_str(spaces[1]);
+                out.push(b);
+                out.push_str(spaces[2]);
+            }
+        }
+    }
+    out
+}
+
+fn point(c: char) -> bool {
+    matches!(c, '.' | ',')
+}
+
+/// The digits of other scripts are no digits here.
+fn digit(c: char) -> bool {
+    c.is_ascii_digit()
+}
+
+fn not_digit(c: char) -> bool {
+    !digit(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_tokenized_as_sacrebleu_tokenizes_it() {
+        for (line, tokens) in super::super::tests::golden().tokens {
+            assert_eq!(tokenize(&line), tokens, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn matches_do_not_overlap() {
+        assert_eq!(
+            replace_pairs("..,", not_digit, point, ["", " ", " "]),
+            ". . ,"
+        );
+        assert_eq!(
+            replace_pairs("....", not_digit, point, ["", " ", " "]),
+            ". . . . "
+        );
+    }
+
+    #[test]
+    fn entities_are_replaced_one_after_the_other() {
+        assert_eq!(tokenize("&amp;lt; &amp;quot;"), "< & quot ;");
+    }
+}

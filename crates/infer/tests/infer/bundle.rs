@@ -1,0 +1,225 @@
+use std::fs;
+use std::path::Path;
+
+use attend_infer::{Bundle, Error};
+use attend_model::{Packed, Pass, Path as OpsPath, Seq2Seq};
+use candle_core::{DType, Device, Tensor};
+
+use crate::fixture::{Fixture, with_bundle};
+
+fn open(folder: &Path) -> Result<Bundle, Error> {
+    Bundle::open(folder, &Device::Cpu)
+}
+
+fn message(folder: &Path) -> String {
+    match open(folder) {
+        Ok(_) => panic!("{} opens", folder.display()),
+        Err(error) => format!("{error}\n{}", error.hint().unwrap_or_default()),
+    }
+}
+
+fn logits(model: &dyn Seq2Seq) -> Vec<Vec<f32>> {
+    let pass = Pass::eval(OpsPath::Fused);
+    let source = Packed::of_sentences(&[vec![3, 5, 0], vec![4, 0]]);
+    let memory = model.encode(&source, &pass).unwrap();
+    let mut state = model.start(&memory, 1, &pass).unwrap();
+    let logits = model.step(&mut state, &[5, 6], &pass).unwrap();
+    logits.to_vec2().unwrap()
+}
+
+#[test]
+fn what_is_written_opens_as_the_same_model() {
+    for fixture in [Fixture::joint(), Fixture::separate()] {
+        let folder = tempfile::tempdir().unwrap();
+        fixture.write(folder.path());
+        let bundle = open(folder.path()).unwrap();
+        assert_eq!(bundle.config.model, fixture.config);
+        assert_eq!(bundle.config.vocabularies, fixture.vocabularies);
+        assert_eq!(bundle.tokenizers, fixture.tokenizers);
+        assert_eq!(bundle.decode, fixture.decode);
+        assert_eq!(logits(&*bundle.model), logits(&*fixture.model));
+    }
+}
+
+#[test]
+fn the_same_model_always_gives_the_same_bytes_with_names_in_order() {
+    let files = || {
+        let f = Fixture::joint();
+        Bundle::files(
+            &f.config,
+            f.vocabularies,
+            &f.tokenizers,
+            &f.decode,
+            &f.tensors(),
+        )
+        .unwrap()
+    };
+    let written = files();
+    assert_eq!(written, files());
+    let (_, weights) = written
+        .iter()
+        .find(|(name, _)| name == "model.safetensors")
+        .unwrap();
+    let (_, header) = safetensors::SafeTensors::read_metadata(weights).unwrap();
+    assert_eq!(header.metadata().as_ref().unwrap()["format"], "pt");
+    let names = header.offset_keys();
+    assert!(names.is_sorted(), "{names:?}");
+    assert!(
+        header
+            .tensors()
+            .values()
+            .all(|t| t.dtype == safetensors::Dtype::F32)
+    );
+}
+
+#[test]
+#[cfg(unix)]
+fn a_run_is_its_best_checkpoint_or_else_its_last() {
+    use std::os::unix::fs::symlink;
+    let (folder, bundle) = with_bundle();
+    let run = folder.path().join("run");
+    fs::create_dir(&run).unwrap();
+    let text = message(&run);
+    assert!(text.starts_with(&format!("`{}` has no checkpoint\n", run.display())));
+    assert!(text.contains("train it first"), "{text}");
+
+    fs::rename(&bundle, run.join("checkpoint-20")).unwrap();
+    symlink("checkpoint-20", run.join("last")).unwrap();
+    assert!(open(&run).is_ok());
+    symlink("checkpoint-10", run.join("best")).unwrap();
+    assert!(message(&run).contains("best` points to `checkpoint-10`, which is not there"));
+    assert!(open(&run.join("checkpoint-20")).is_ok());
+
+    Fixture::separate().write(&run.join("checkpoint-10"));
+    let best = open(&run).unwrap();
+    let joint = best.config.vocabularies.joint;
+    assert!(!joint, "`best` comes before `last`");
+}
+
+#[test]
+fn a_file_that_is_missing_or_damaged_is_named() {
+    let names = [
+        "config.json",
+        "generation_config.json",
+        "model.safetensors",
+        "tokenizer.json",
+    ];
+    for name in names {
+        let (_folder, bundle) = with_bundle();
+        let path = bundle.join(name);
+        let whole = fs::read(&path).unwrap();
+        for damage in [0, 1, whole.len() / 2, whole.len() - 2] {
+            fs::write(&path, &whole[..damage]).unwrap();
+            let text = message(&bundle);
+            assert!(text.contains(name), "{damage} bytes of {name}: {text}");
+        }
+        fs::remove_file(&path).unwrap();
+        let text = message(&bundle);
+        assert!(
+            text.contains(&format!("no such file: {}", path.display())),
+            "{text}"
+        );
+    }
+    let text = message(Path::new("no/such/run"));
+    assert!(text.starts_with("no such folder: no/such/run\n"), "{text}");
+}
+
+#[test]
+fn weights_must_be_exactly_those_of_the_model() {
+    let fixture = Fixture::joint();
+    let folder = tempfile::tempdir().unwrap();
+    let check = |tensors, expected: &str| {
+        fixture.write_with(folder.path(), &tensors);
+        let text = message(folder.path());
+        assert!(text.contains("model.safetensors: "), "{text}");
+        assert!(text.contains(expected), "{text}");
+    };
+    let name = "model.encoder.layers.0.fc1.weight";
+    let mut tensors = fixture.tensors();
+    let weight = tensors.remove(name).unwrap();
+    check(tensors.clone(), &format!("tensor `{name}` is missing"));
+    tensors.insert(name.into(), weight.t().unwrap());
+    check(
+        tensors.clone(),
+        "has shape [16, 24] where the model has [24, 16]",
+    );
+    tensors.insert(name.into(), weight.clone());
+    tensors.insert("extra".into(), weight);
+    check(tensors, "tensor `extra` belongs to no parameter");
+}
+
+#[test]
+fn weights_of_half_precision_are_widened_and_other_types_are_refused() {
+    let (_folder, bundle) = with_bundle();
+    let path = bundle.join("model.safetensors");
+    let save = |dtype| {
+        let tensors = Fixture::joint().tensors().into_iter();
+        let tensors = tensors.map(|(name, tensor)| (name, tensor.to_dtype(dtype).unwrap()));
+        candle_core::safetensors::save(&tensors.collect(), &path).unwrap();
+    };
+    save(DType::BF16);
+    assert!(open(&bundle).is_ok());
+    save(DType::U8);
+    assert!(message(&bundle).contains("is of type U8"));
+}
+
+#[test]
+fn files_that_do_not_belong_together_are_refused() {
+    let edit = |from: &str, to: &str| {
+        let (folder, bundle) = with_bundle();
+        let path = bundle.join("config.json");
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(&path, text.replace(from, to)).unwrap();
+        let message = message(&bundle);
+        drop(folder);
+        message
+    };
+    let text = edit("\"format\": 1", "\"format\": 2");
+    assert!(text.contains("config.json: format version 2"), "{text}");
+    assert!(text.contains("update this program"), "{text}");
+    let text = edit("\"attend\"", "\"marian\"");
+    assert!(text.contains("not the config of an Attend model"), "{text}");
+    let text = edit("\"heads\": 2", "\"heads\": 0");
+    assert!(
+        text.contains("config.json: model.transformer.heads is 0"),
+        "{text}"
+    );
+    let text = edit("\"heads\"", "\"haeds\"");
+    assert!(
+        text.contains("config.json: unknown field `haeds`"),
+        "{text}"
+    );
+    let vocabulary = Fixture::joint().vocabularies.source;
+    let text = edit(&format!("\"source\": {vocabulary}"), "\"source\": 99");
+    let expected = format!("the tokenizers have {vocabulary} tokens for both sides");
+    assert!(text.contains(&expected), "{text}");
+
+    let (_folder, bundle) = with_bundle();
+    fs::write(
+        bundle.join("model.safetensors"),
+        b"PK\x03\x04 archive/data.pkl",
+    )
+    .unwrap();
+    assert!(message(&bundle).contains("model.safetensors: a pickle file"));
+}
+
+#[test]
+fn weights_that_are_not_numbers_are_an_error_when_translating() {
+    let fixture = Fixture::joint();
+    let folder = tempfile::tempdir().unwrap();
+    let mut tensors = fixture.tensors();
+    let name = "model.decoder.layers.1.fc2.bias";
+    tensors.insert(
+        name.into(),
+        Tensor::full(f32::NAN, 16, &Device::Cpu).unwrap(),
+    );
+    fixture.write_with(folder.path(), &tensors);
+    let bundle = open(folder.path()).unwrap();
+    let (model, tokenizers) = (&*bundle.model, &bundle.tokenizers);
+    for path in OpsPath::ALL {
+        let translator = attend_infer::Translator::new(model, tokenizers, &bundle.decode, path);
+        let error = translator.translate(&["a dog"]).unwrap_err();
+        assert!(matches!(error, Error::NotANumber), "{error}");
+    }
+}

@@ -1,0 +1,280 @@
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::fixture::{LINES, with_bundle};
+
+struct Ran {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_infer"));
+    command.env_remove("RUST_LOG");
+    command
+}
+
+/// Runs `infer` in a folder, with `input` on stdin.
+fn infer(folder: &Path, args: &[&str], input: &[u8]) -> Ran {
+    let mut child = command()
+        .args(args)
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // One that fails early does not read its input.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    let output = child.wait_with_output().unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn input() -> String {
+    LINES.map(|line| format!("{line}\n")).concat()
+}
+
+#[test]
+fn as_many_lines_come_out_as_go_in_from_stdin_and_from_files() {
+    let (folder, _) = with_bundle();
+    let folder = folder.path();
+    let piped = infer(folder, &["translate", "bundle"], input().as_bytes());
+    assert_eq!((piped.code, &*piped.stderr), (0, ""));
+    assert_eq!(piped.stdout.lines().count(), LINES.len());
+    for (line, translation) in LINES.iter().zip(piped.stdout.lines()) {
+        assert_eq!(line.trim().is_empty(), translation.is_empty());
+    }
+
+    fs::write(folder.join("a"), input()).unwrap();
+    fs::write(folder.join("b"), "dogs").unwrap(); // without a line end
+    let args = ["translate", "bundle", "a", "-", "b", "-o", "out"];
+    let ran = infer(folder, &args, input().as_bytes());
+    assert_eq!((ran.code, &*ran.stdout, &*ran.stderr), (0, "", ""));
+    let out = fs::read_to_string(folder.join("out")).unwrap();
+    let last = piped.stdout.lines().nth(4).unwrap();
+    assert_eq!(out, format!("{0}{0}{last}\n", piped.stdout));
+
+    let nothing = infer(folder, &["translate", "bundle"], b"");
+    assert_eq!((nothing.code, &*nothing.stdout), (0, ""));
+}
+
+#[test]
+fn a_line_is_answered_before_the_next_one_is_asked() {
+    let (folder, _) = with_bundle();
+    let mut child = command()
+        .args(["translate", "bundle"])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
+    for _ in 0..3 {
+        stdin.write_all(b"a dog runs\n").unwrap();
+        assert!(!answers.next().unwrap().unwrap().is_empty());
+    }
+    drop(stdin);
+    assert!(answers.next().is_none());
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn the_n_best_are_printed_as_moses_prints_them() {
+    let (folder, _) = with_bundle();
+    let args = ["translate", "bundle", "--n-best", "3"];
+    let ran = infer(folder.path(), &args, input().as_bytes());
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    let mut counts = [0; LINES.len()];
+    let mut before = (0, f32::INFINITY);
+    for line in ran.stdout.lines() {
+        let fields: Vec<&str> = line.split(" ||| ").collect();
+        let [index, _text, score] = fields[..] else {
+            panic!("{line}")
+        };
+        let now: (usize, f32) = (index.parse().unwrap(), score.parse().unwrap());
+        assert!(now.0 > before.0 || now.1 <= before.1, "{}", ran.stdout);
+        counts[now.0] += 1;
+        before = now;
+    }
+    assert_eq!(counts, [3, 1, 3, 1, 3, 3, 1]);
+}
+
+#[test]
+fn options_change_the_search() {
+    let (folder, _) = with_bundle();
+    let run = |options: &[&str]| {
+        let args = [&["translate", "bundle"], options].concat();
+        let ran = infer(folder.path(), &args, b"a dog runs\n");
+        assert_eq!((ran.code, &*ran.stderr), (0, ""), "{options:?}");
+        ran.stdout
+    };
+    assert_eq!(run(&["--greedy"]), run(&["--beam", "1"]));
+    let best = run(&["--n-best", "1"]);
+    let fields: Vec<&str> = best.trim_end().split(" ||| ").collect();
+    assert_eq!(
+        run(&["--scores"]),
+        format!("{}\t{}\n", fields[2], fields[1])
+    );
+    assert_eq!(
+        run(&["--composed", "--threads", "1", "--device", "cpu"]),
+        run(&[])
+    );
+    let penalised = |a| run(&["--length-penalty", a, "--scores"]);
+    assert_ne!(penalised("-1"), penalised("2"));
+}
+
+/// Exit code 1, nothing on stdout, and on stderr the error, a blank line and a hint.
+fn assert_error(folder: &Path, args: &[&str], input: &[u8], error: &str, hint: &str) {
+    let ran = infer(folder, args, input);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let expected = format!("error: {error}\n\nhint: ");
+    assert!(ran.stderr.starts_with(&expected), "{}", ran.stderr);
+    assert!(ran.stderr.contains(hint), "{}", ran.stderr);
+    assert_eq!(ran.stderr.lines().count(), 3, "{}", ran.stderr);
+}
+
+#[test]
+fn errors_say_what_where_and_how_to_fix_it() {
+    let (folder, _) = with_bundle();
+    let folder = folder.path();
+    fs::create_dir(folder.join("fresh")).unwrap();
+    fs::write(folder.join("latin1"), b"a dog\nna\xefve\n").unwrap();
+    fs::write(folder.join("one"), "a dog\n").unwrap();
+    fs::write(folder.join("two"), "ein Hund\neine Katze\n").unwrap();
+    let check = |args: &str, error: &str, hint: &str| {
+        let args: Vec<&str> = args.split(' ').collect();
+        assert_error(folder, &args, b"a dog\n", error, hint);
+    };
+    check(
+        "translate nowhere",
+        "no such folder: nowhere",
+        "`train` wrote",
+    );
+    check(
+        "translate fresh",
+        "`fresh` has no checkpoint",
+        "train it first",
+    );
+    check(
+        "translate bundle no.txt",
+        "no such file: no.txt",
+        "relative",
+    );
+    check(
+        "translate bundle latin1",
+        "latin1:2: not valid UTF-8",
+        "iconv",
+    );
+    check(
+        "translate bundle --n-best 9",
+        "--n-best 9: a beam of 4 finds at most 4",
+        "--beam 9",
+    );
+    check(
+        "translate bundle --beam 100000",
+        "decode.beam is 100000",
+        "from 1",
+    );
+    check(
+        "translate bundle one -o one",
+        "one: both input and output",
+        "another",
+    );
+    check(
+        "evaluate bundle --src one --ref two",
+        "one has 1 lines but two has 2",
+        "line n",
+    );
+    if !cfg!(feature = "cuda") {
+        let error = "this build has no CUDA";
+        let hint = "cargo build --release --features cuda";
+        check("translate bundle --device cuda", error, hint);
+        check(
+            "evaluate bundle --src one --ref one --device cuda:1",
+            error,
+            hint,
+        );
+    }
+    assert_eq!(fs::read(folder.join("one")).unwrap(), b"a dog\n");
+}
+
+#[test]
+fn what_came_before_a_bad_line_is_translated() {
+    let (folder, _) = with_bundle();
+    let ran = infer(folder.path(), &["translate", "bundle"], b"a dog\n\xff\n");
+    assert_eq!((ran.code, ran.stdout.lines().count()), (1, 1));
+    let error = "error: standard input:2: not valid UTF-8";
+    assert!(ran.stderr.starts_with(error), "{}", ran.stderr);
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    let (folder, _) = with_bundle();
+    for args in [
+        "",
+        "translate",
+        "translate bundle --device gpu",
+        "translate bundle --device cuda:x",
+        "translate bundle --beam 0",
+        "translate bundle --greedy --beam 4",
+        "translate bundle --n-best 0",
+        "evaluate bundle --src a",
+    ] {
+        let args: Vec<&str> = args.split_whitespace().collect();
+        let ran = infer(folder.path(), &args, b"");
+        assert_eq!((ran.code, &*ran.stdout), (2, ""), "{args:?}");
+    }
+    let help = infer(folder.path(), &["translate", "--help"], b"");
+    assert_eq!(help.code, 0);
+    assert!(help.stdout.contains("Examples:") && !help.stdout.contains("--composed"));
+}
+
+#[test]
+fn a_reader_that_has_had_enough_is_no_error() {
+    let (folder, _) = with_bundle();
+    fs::write(folder.path().join("lines"), "a dog runs\n".repeat(20_000)).unwrap();
+    let mut child = command()
+        .args(["translate", "bundle", "--greedy", "lines"])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let stdout = child.stdout.take().unwrap();
+    BufReader::new(stdout).read_line(&mut line).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty());
+}
+
+#[test]
+fn evaluating_prints_bleu_and_chrf_and_keeps_the_translations() {
+    let (folder, _) = with_bundle();
+    let folder = folder.path();
+    fs::write(folder.join("src"), input()).unwrap();
+    let translated = infer(folder, &["translate", "bundle", "src"], b"").stdout;
+    fs::write(folder.join("ref"), &translated).unwrap();
+    let args = ["evaluate", "bundle", "--src", "src", "--ref", "ref"];
+    let text = infer(folder, &[&args[..], &["-o", "hyp"]].concat(), b"");
+    assert_eq!((text.code, &*text.stderr), (0, ""));
+    assert_eq!(fs::read_to_string(folder.join("hyp")).unwrap(), translated);
+    let lines: Vec<&str> = text.stdout.lines().collect();
+    assert!(
+        lines.len() == 2 && lines[0].contains("BLEU|nrefs:1|"),
+        "{lines:?}"
+    );
+    assert!(lines[1].contains("chrF2|nrefs:1|") && lines[1].ends_with("= 100.00"));
+
+    let json = infer(folder, &[&args[..], &["--json"]].concat(), b"").stdout;
+    let scores: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(scores[0]["name"], "BLEU");
+    assert_eq!(scores[1]["score"], 100.0);
+}

@@ -1,0 +1,186 @@
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use attend_data::Position;
+use candle_core::{Device, Tensor};
+use safetensors::SafeTensors;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result, storage};
+
+/// Where a run stands, besides its tensors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Updates done.
+    pub step: u64,
+    /// The next batch.
+    pub position: Position,
+    /// Target tokens trained on.
+    pub tokens: u64,
+    /// Time spent training, over all resumptions.
+    pub seconds: f64,
+    pub best: Option<Best>,
+    /// Validations since the best one.
+    pub without_improvement: u64,
+    /// What the training data was, as tokens.
+    pub data: u64,
+}
+
+/// The best validation so far.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Best {
+    pub step: u64,
+    pub value: f64,
+}
+
+/// The checkpoints in a run's folder: `checkpoint-<step>/`, and `last` and `best` that point to two
+/// of them.
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    folder: PathBuf,
+}
+
+/// One checkpoint, read and found sound.
+pub struct Checkpoint {
+    pub folder: PathBuf,
+    pub state: State,
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+const STATE: &str = "trainer_state.json";
+const OPTIMIZER: &str = "optimizer.safetensors";
+const MODEL: &str = "model.safetensors";
+
+impl Checkpoints {
+    pub fn of(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_path_buf(),
+        }
+    }
+
+    /// Writes a checkpoint: the bundle's files, the optimizer's tensors and the state. Then points
+    /// `last` to it, and `best` where it is the best; then removes older ones, save the newest
+    /// `keep` and the best.
+    pub fn save(
+        &self,
+        state: &State,
+        mut bundle: Vec<(String, Vec<u8>)>,
+        optimizer: &BTreeMap<String, Tensor>,
+        keep: usize,
+    ) -> Result<PathBuf> {
+        let name = format!("checkpoint-{}", state.step);
+        let folder = self.folder.join(&name);
+        let tensors = serialize(optimizer).map_err(|e| self.damaged(&folder, e.to_string()))?;
+        let json = serde_json::to_vec_pretty(state);
+        let json = json.map_err(|e| self.damaged(&folder, e.to_string()))?;
+        bundle.push((OPTIMIZER.to_string(), tensors));
+        bundle.push((STATE.to_string(), json));
+        storage::write_folder(&folder, &bundle)?;
+        storage::point(&self.folder.join("last"), &name)?;
+        if state.best.is_some_and(|best| best.step == state.step) {
+            storage::point(&self.folder.join("best"), &name)?;
+        }
+        self.rotate(keep, state.best)?;
+        Ok(folder)
+    }
+
+    fn rotate(&self, keep: usize, best: Option<Best>) -> Result<()> {
+        let steps = self.steps()?;
+        let old = steps.iter().rev().skip(keep);
+        for step in old.filter(|&&step| best.is_none_or(|best| best.step != step)) {
+            let path = self.folder.join(format!("checkpoint-{step}"));
+            fs::remove_dir_all(&path).map_err(|source| Error::Write { path, source })?;
+        }
+        Ok(())
+    }
+
+    /// The steps that have a checkpoint, rising.
+    pub fn steps(&self) -> Result<Vec<u64>> {
+        let entries = fs::read_dir(&self.folder).map_err(|source| Error::Read {
+            path: self.folder.clone(),
+            source,
+        })?;
+        let mut steps: Vec<u64> = entries
+            .filter_map(|entry| {
+                let name = entry.ok()?.file_name();
+                name.to_str()?.strip_prefix("checkpoint-")?.parse().ok()
+            })
+            .collect();
+        steps.sort_unstable();
+        Ok(steps)
+    }
+
+    /// Reads and verifies the checkpoint of a step.
+    pub fn read(&self, step: u64) -> Result<Checkpoint> {
+        let folder = self.folder.join(format!("checkpoint-{step}"));
+        let files = storage::read_folder(&folder)?;
+        let json = files
+            .get(STATE)
+            .ok_or_else(|| self.damaged(&folder, format!("no {STATE}")))?;
+        let state = serde_json::from_slice(json)
+            .map_err(|error| self.damaged(&folder.join(STATE), error.to_string()))?;
+        Ok(Checkpoint {
+            folder,
+            state,
+            files,
+        })
+    }
+
+    /// The newest checkpoint that is sound; damaged ones are passed over with a warning.
+    pub fn newest(&self) -> Result<Checkpoint> {
+        let mut damage = None;
+        for step in self.steps()?.into_iter().rev() {
+            match self.read(step) {
+                Ok(checkpoint) => return Ok(checkpoint),
+                Err(error) => {
+                    tracing::warn!("{error}; going back to the checkpoint before it");
+                    damage = damage.or(Some(error));
+                }
+            }
+        }
+        Err(damage.unwrap_or_else(|| Error::NoCheckpoint(self.folder.clone())))
+    }
+
+    fn damaged(&self, path: &Path, problem: String) -> Error {
+        Error::Damaged {
+            path: path.to_path_buf(),
+            problem,
+        }
+    }
+}
+
+impl Checkpoint {
+    /// The parameters to translate with.
+    pub fn parameters(&self, device: &Device) -> Result<HashMap<String, Tensor>> {
+        self.tensors(MODEL, device)
+    }
+
+    pub fn optimizer(&self, device: &Device) -> Result<HashMap<String, Tensor>> {
+        self.tensors(OPTIMIZER, device)
+    }
+
+    fn tensors(&self, name: &str, device: &Device) -> Result<HashMap<String, Tensor>> {
+        let damaged = |problem: String| Error::Damaged {
+            path: self.folder.join(name),
+            problem,
+        };
+        let bytes = self
+            .files
+            .get(name)
+            .ok_or_else(|| damaged("missing".to_string()))?;
+        let file = SafeTensors::deserialize(bytes).map_err(|error| damaged(error.to_string()))?;
+        let tensors = file.tensors().into_iter().map(|(name, view)| {
+            use candle_core::safetensors::Load;
+            Ok((name, view.load(device)?))
+        });
+        tensors.collect()
+    }
+}
+
+fn serialize(tensors: &BTreeMap<String, Tensor>) -> candle_core::Result<Vec<u8>> {
+    Ok(safetensors::serialize(
+        tensors.iter().map(|(name, tensor)| (name, tensor)),
+        None,
+    )?)
+}

@@ -1,0 +1,216 @@
+//! An event becomes a line of `metrics.jsonl` and a line (or a bar) on the terminal.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result, storage};
+
+/// What a run reports.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum Event {
+    Step(Step),
+    Validation(Validation),
+    Test(Scores),
+}
+
+/// Training since the last line.
+#[derive(Clone, Debug, Serialize)]
+pub struct Step {
+    pub step: u64,
+    pub epoch: u64,
+    /// Smoothed cross-entropy per target token.
+    pub loss: f64,
+    pub learning_rate: f64,
+    /// Norm of the last gradient, before clipping.
+    pub gradient_norm: f64,
+    /// Target tokens since the last line.
+    pub tokens: u64,
+    pub tokens_per_second: f64,
+    /// Time spent training, over all resumptions.
+    pub seconds: f64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Validation {
+    pub step: u64,
+    /// Cross-entropy per target token.
+    pub loss: f64,
+    pub perplexity: f64,
+    /// Share of target tokens that were the most likely word.
+    pub accuracy: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bleu: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chrf: Option<f64>,
+    /// Whether it is the best so far.
+    pub best: bool,
+}
+
+/// The best checkpoint on the test set.
+#[derive(Clone, Debug, Serialize)]
+pub struct Scores {
+    pub step: u64,
+    pub bleu: f64,
+    pub bleu_signature: String,
+    pub chrf: f64,
+    pub chrf_signature: String,
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Event::Step(step) => write!(
+                f,
+                "step {} · epoch {} · loss {:.3} · lr {:.2e} · norm {:.2} · {:.0} tok/s",
+                step.step,
+                step.epoch + 1,
+                step.loss,
+                step.learning_rate,
+                step.gradient_norm,
+                step.tokens_per_second,
+            ),
+            Event::Validation(v) => {
+                let (loss, perplexity) = (v.loss, v.perplexity);
+                write!(
+                    f,
+                    "step {} · valid loss {loss:.4} · perplexity {perplexity:.2}",
+                    v.step
+                )?;
+                write!(f, " · accuracy {:.1}%", 100.0 * v.accuracy)?;
+                if let (Some(bleu), Some(chrf)) = (v.bleu, v.chrf) {
+                    write!(f, " · BLEU {bleu:.2} · chrF2 {chrf:.2}")?;
+                }
+                f.write_str(if v.best { " · best" } else { "" })
+            }
+            Event::Test(scores) => {
+                let Scores {
+                    step, bleu, chrf, ..
+                } = scores;
+                write!(f, "step {step} · test BLEU {bleu:.2} · chrF2 {chrf:.2}")
+            }
+        }
+    }
+}
+
+/// Where events go.
+pub struct Log {
+    file: File,
+    path: PathBuf,
+    bar: Option<ProgressBar>,
+}
+
+impl Log {
+    /// Opens a run's `metrics.jsonl`; lines after `step`, which a resumed run will write again, are
+    /// dropped, so that each is there once.
+    pub fn open(folder: &Path, step: u64, steps: u64) -> Result<Self> {
+        let path = folder.join("metrics.jsonl");
+        let old = fs::read_to_string(&path).unwrap_or_default();
+        let kept: String = old
+            .split_inclusive('\n')
+            .filter(|line| upto(line, step))
+            .collect();
+        if kept != old {
+            storage::write_file(&path, kept.as_bytes())?;
+        }
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let file = file.map_err(|source| Error::Write {
+            path: path.clone(),
+            source,
+        })?;
+        let bar = io::stderr().is_terminal().then(|| bar(step, steps));
+        Ok(Self { file, path, bar })
+    }
+
+    pub fn event(&mut self, event: &Event) -> Result<()> {
+        let mut line = serde_json::to_string(event).map_err(io::Error::from);
+        if let Ok(line) = &mut line {
+            line.push('\n');
+        }
+        let written = line.and_then(|line| self.file.write_all(line.as_bytes()));
+        written.map_err(|source| Error::Write {
+            path: self.path.clone(),
+            source,
+        })?;
+        match (&self.bar, event) {
+            (Some(bar), Event::Step(step)) => bar.set_message(format!(
+                "loss {:.3} · {:.0} tok/s · lr {:.2e}",
+                step.loss, step.tokens_per_second, step.learning_rate
+            )),
+            _ => self.say(&event.to_string()),
+        }
+        Ok(())
+    }
+
+    /// One step further.
+    pub fn advance(&self, step: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(step);
+        }
+    }
+
+    /// A line for people, on standard error.
+    pub fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| to_stderr(line)),
+            None => to_stderr(line),
+        }
+    }
+
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn to_stderr(line: &str) {
+    // Nobody is left to tell if standard error is gone.
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+fn bar(step: u64, steps: u64) -> ProgressBar {
+    let bar = ProgressBar::new(steps).with_position(step);
+    let template = "{bar:24} step {pos}/{len} · {msg} · {eta} left";
+    let style = ProgressStyle::with_template(template);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar.reset_eta();
+    bar
+}
+
+/// Whether a line belongs to what was done by `step`; a test, which comes after the end, does not,
+/// nor does half a line, cut by a kill.
+fn upto(line: &str, step: u64) -> bool {
+    #[derive(Deserialize)]
+    struct Line {
+        event: String,
+        step: u64,
+    }
+    let kept = |line: Line| line.step <= step && line.event != "test";
+    line.ends_with('\n') && serde_json::from_str(line).is_ok_and(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resumed_log_has_no_line_from_after_the_checkpoint() -> Result<()> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.jsonl");
+        let line = |event: &str, step| format!("{{\"event\":\"{event}\",\"step\":{step}}}\n");
+        let kept = [line("step", 1), line("step", 2), line("validation", 2)].concat();
+        let dropped = [line("test", 2), line("step", 3), "{\"event\":\"st".into()].concat();
+        fs::write(&path, format!("{kept}{dropped}")).unwrap();
+        Log::open(folder.path(), 2, 10)?;
+        assert_eq!(fs::read_to_string(&path).unwrap(), kept);
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! `train`: from a config to a model that translates.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use attend_infer::cli::{self, ComputeArgs};
+use attend_infer::metrics;
+use attend_train::{Config, Ending, Error, Run, Start, Stop, Translated, average, train};
+use clap::{Args, Parser, Subcommand};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Trains translation models from a config.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Train a model: `train run configs/quickstart.toml --set train.steps=500`
+    Run {
+        #[command(flatten)]
+        source: ConfigArgs,
+        /// Replace the run that the output folder holds
+        #[arg(long)]
+        overwrite: bool,
+        #[command(flatten)]
+        compute: ComputeArgs,
+    },
+    /// Continue a run from its last checkpoint, as if it had never stopped
+    Resume {
+        /// The run's folder
+        run: PathBuf,
+        #[command(flatten)]
+        compute: ComputeArgs,
+    },
+    /// Average the parameters of a run's last checkpoints into a bundle that `infer` can use
+    Average {
+        /// The run's folder
+        run: PathBuf,
+        /// How many of the last checkpoints
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+        last: u64,
+        /// Where to write the bundle [default: RUN/averaged]
+        #[arg(short, long, value_name = "FOLDER")]
+        output: Option<PathBuf>,
+    },
+    /// Print a config with every default filled in
+    Config {
+        #[command(flatten)]
+        source: OptionalConfigArgs,
+        /// Print the JSON schema of configs instead, for editors
+        #[arg(long)]
+        schema: bool,
+    },
+}
+
+#[derive(Args)]
+struct ConfigArgs {
+    /// The config, a TOML file
+    config: PathBuf,
+    /// Override a value of the config, such as train.steps=500; can be given more than once
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+}
+
+#[derive(Args)]
+struct OptionalConfigArgs {
+    /// The config, a TOML file
+    #[arg(required_unless_present = "schema")]
+    config: Option<PathBuf>,
+    /// Override a value of the config, such as train.steps=500; can be given more than once
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    cli::start_log("info");
+    match run(cli.command) {
+        Ok(code) => code,
+        Err(error) => match error.downcast_ref::<io::Error>() {
+            // The reader of our output has gone, as `head` does: not our failure.
+            Some(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            _ => {
+                let hint = error.downcast_ref::<Error>().and_then(Error::hint);
+                let hint = hint.or_else(|| error.downcast_ref::<attend_infer::Error>()?.hint());
+                cli::report(error.as_ref(), hint)
+            }
+        },
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Run {
+            source,
+            overwrite,
+            compute,
+        } => {
+            let config = Config::read(&source.config, &source.overrides)?;
+            let start = if overwrite {
+                Start::Overwrite
+            } else {
+                Start::New
+            };
+            let (device, path) = compute.start()?;
+            let stop = Stop::listen().context("cannot listen for signals")?;
+            carry_on(Run::start(config, start, device, path)?, &stop)
+        }
+        Command::Resume { run, compute } => {
+            let (device, path) = compute.start()?;
+            let stop = Stop::listen().context("cannot listen for signals")?;
+            carry_on(Run::resume(&run, device, path)?, &stop)
+        }
+        Command::Average { run, last, output } => {
+            let bundle = average(&run, last as usize, output)?;
+            writeln!(io::stdout(), "{}", bundle.display())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Config { schema: true, .. } => {
+            writeln!(io::stdout(), "{}", Config::schema())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Config { source, .. } => {
+            let path = source.config.unwrap_or_default();
+            write!(
+                io::stdout(),
+                "{}",
+                Config::read(&path, &source.overrides)?.to_toml()
+            )?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Trains to the end, then shows what the model can do.
+fn carry_on(mut run: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
+    let ending = train(&mut run, stop)?;
+    let folder = run.config.out.display().to_string();
+    if let Ending::Signal(status) = ending {
+        tracing::warn!(
+            "stopped at step {}; continue with `train resume {folder}`",
+            run.state.step
+        );
+        return Ok(ExitCode::from(status));
+    }
+    if ending == Ending::Patience {
+        tracing::info!("stopped early: validation no longer improves");
+    }
+    if let Some(translated) = run.test()? {
+        show(&translated, run.config.train.samples)?;
+    }
+    tracing::info!("translate with it: `infer translate {folder}`");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Sample translations of the test set, then its scores.
+fn show(translated: &Translated, samples: usize) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    // Spread over the set, since neighbours in a corpus are often alike.
+    let every = (translated.lines.len() / samples.max(1)).max(1);
+    for sample in translated.lines.iter().step_by(every).take(samples) {
+        writeln!(out, "source       {}", sample.source)?;
+        writeln!(out, "reference    {}", sample.reference)?;
+        writeln!(out, "translation  {}\n", sample.translation)?;
+    }
+    let scores = [translated.bleu.clone(), translated.chrf.clone()];
+    writeln!(out, "{}", metrics::text(&scores))
+}

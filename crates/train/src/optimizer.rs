@@ -1,0 +1,166 @@
+use std::collections::{BTreeMap, HashMap};
+
+use attend_model::{Params, Path};
+use attend_ops::{Adam, Param, clip_factor, gradient_norm, moving_average};
+use candle_core::{Tensor, Var};
+
+use crate::config::TrainConfig;
+use crate::{Error, Result};
+
+/// Adam's moments and, if asked for, the moving average: all that an update needs beside the
+/// parameters, in their order.
+pub struct Optimizer {
+    slots: Vec<Slot>,
+    path: Path,
+}
+
+struct Slot {
+    param: Param,
+    m: Var,
+    v: Var,
+    average: Option<Var>,
+}
+
+impl Optimizer {
+    pub fn new(params: &Params, config: &TrainConfig, path: Path) -> Result<Self> {
+        let slots = params.iter().map(|param| {
+            let zeros = || Var::from_tensor(&param.value().zeros_like()?);
+            let average = config
+                .moving_average
+                .map(|_| Var::from_tensor(&param.value().copy()?));
+            Ok(Slot {
+                param: param.clone(),
+                m: zeros()?,
+                v: zeros()?,
+                average: average.transpose()?,
+            })
+        });
+        let slots = slots.collect::<Result<_>>()?;
+        Ok(Self { slots, path })
+    }
+
+    /// Updates every parameter from its gradient, which it then forgets; returns the gradients'
+    /// norm before clipping. Nothing changes if that is not finite.
+    pub fn step(&mut self, config: &TrainConfig, step: u64, learning_rate: f64) -> Result<f64> {
+        let gradients = self.slots.iter().map(|Slot { param, .. }| {
+            let gradient = param.gradient();
+            gradient.ok_or_else(|| Error::NoGradient(param.name().to_string()))
+        });
+        let gradients = gradients.collect::<Result<Vec<&Tensor>>>()?;
+        let norm = gradient_norm(gradients.iter().copied(), self.path)?;
+        if !norm.is_finite() {
+            return Err(Error::Diverged { step, norm });
+        }
+        let adam = Adam {
+            learning_rate,
+            beta1: config.adam.beta1,
+            beta2: config.adam.beta2,
+            epsilon: config.adam.epsilon,
+            weight_decay: config.adam.weight_decay,
+            step,
+            clip: clip_factor(norm, config.clip_norm),
+        };
+        for (slot, gradient) in self.slots.iter().zip(gradients) {
+            adam.update(&slot.param, gradient, &slot.m, &slot.v, self.path)?;
+        }
+        for Slot { param, average, .. } in &self.slots {
+            param.clear();
+            if let (Some(average), Some(decay)) = (average, config.moving_average) {
+                // Young averages follow the parameters more closely than old ones.
+                let decay = decay.min((1.0 + step as f64) / (10.0 + step as f64));
+                moving_average(average, param.value(), decay, self.path)?;
+            }
+        }
+        Ok(norm)
+    }
+
+    /// The parameters to translate with: the averages where there are any.
+    pub fn parameters(&self) -> BTreeMap<String, Tensor> {
+        let slots = self.slots.iter();
+        slots
+            .map(|Slot { param, average, .. }| {
+                let value = average
+                    .as_ref()
+                    .map_or(param.value(), |average| average.as_tensor());
+                (param.name().to_string(), value.clone())
+            })
+            .collect()
+    }
+
+    /// Runs something with the averaged parameters in the model's place.
+    pub fn with_average<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let mut raw = Vec::new();
+        for Slot { param, average, .. } in &self.slots {
+            if let Some(average) = average {
+                raw.push((param, param.value().copy()?));
+                param.set(average)?;
+            }
+        }
+        let result = work();
+        for (param, value) in raw {
+            param.set(&value)?;
+        }
+        result
+    }
+
+    /// What a checkpoint holds beside [`Optimizer::parameters`].
+    pub fn state(&self) -> BTreeMap<String, Tensor> {
+        let mut state = BTreeMap::new();
+        for Slot {
+            param,
+            m,
+            v,
+            average,
+        } in &self.slots
+        {
+            let name = param.name();
+            state.insert(format!("m.{name}"), m.as_tensor().clone());
+            state.insert(format!("v.{name}"), v.as_tensor().clone());
+            if average.is_some() {
+                state.insert(format!("raw.{name}"), param.value().clone());
+            }
+        }
+        state
+    }
+
+    /// Restores what [`Optimizer::parameters`] and [`Optimizer::state`] gave.
+    pub fn restore(
+        &mut self,
+        parameters: &HashMap<String, Tensor>,
+        state: &HashMap<String, Tensor>,
+    ) -> std::result::Result<(), String> {
+        let get = |tensors: &HashMap<String, Tensor>, name: &str, like: &Tensor| {
+            let tensor = tensors
+                .get(name)
+                .ok_or_else(|| format!("tensor `{name}` is missing"))?;
+            if tensor.shape() != like.shape() {
+                return Err(format!(
+                    "tensor `{name}` has another shape than the model's"
+                ));
+            }
+            Ok(tensor.clone())
+        };
+        for Slot {
+            param,
+            m,
+            v,
+            average,
+        } in &self.slots
+        {
+            let name = param.name();
+            let set = |var: &Var, value: Tensor| var.set(&value).map_err(|e| e.to_string());
+            set(m, get(state, &format!("m.{name}"), m)?)?;
+            set(v, get(state, &format!("v.{name}"), v)?)?;
+            let value = get(parameters, name, param.value())?;
+            let raw = match average {
+                Some(average) => {
+                    set(average, value)?;
+                    get(state, &format!("raw.{name}"), param.value())?
+                }
+                None => value,
+            };
+            param.set(&raw).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,463 @@
+use std::fs;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use attend_data::{Batch, Batches, Corpus, Dataset, Position, Tokenizers};
+use attend_infer::Bundle;
+use attend_model::{ModelConfig, Packed, Pass, Path, Seq2Seq, Vocabularies};
+use candle_core::{Device, Tensor};
+
+use crate::checkpoint::{Best, Checkpoints, State};
+use crate::config::{Config, Metric};
+use crate::log::{Event, Log, Scores, Step, Validation};
+use crate::optimizer::Optimizer;
+use crate::validate::{Translated, Validator};
+use crate::{Ending, Error, Result, Stop, storage};
+
+/// A training under way: everything that the loop touches.
+pub struct Run {
+    pub config: Config,
+    pub model: Box<dyn Seq2Seq>,
+    pub state: State,
+    folder: PathBuf,
+    device: Device,
+    path: Path,
+    tokenizers: Tokenizers,
+    vocabularies: Vocabularies,
+    batches: Batches,
+    optimizer: Optimizer,
+    validator: Option<Validator>,
+    checkpoints: Checkpoints,
+    saved: Option<u64>,
+    log: Log,
+    since: Since,
+}
+
+/// What has been added up since the last line of the log.
+struct Since {
+    loss: f64,
+    tokens: u64,
+    /// When the last update was reported.
+    last: Instant,
+    /// Training time since the last line; validating and saving do not count.
+    seconds: f64,
+}
+
+/// Whether a run's folder may hold a run already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    New,
+    Overwrite,
+}
+
+impl Run {
+    /// Starts a new run: checks all it can before it writes anything.
+    pub fn start(config: Config, start: Start, device: Device, path: Path) -> Result<Self> {
+        let folder = config.out.clone();
+        let used = folder.join("config.toml").exists() || folder.join("last").exists();
+        if used && start == Start::New {
+            return Err(Error::UsedFolder(folder));
+        }
+        let corpus = Corpus::read(&config.data.train, &config.data.source, &config.data.target)?;
+        let validator = read(&config, config.data.valid.as_ref())?;
+        read(&config, config.data.test.as_ref())?;
+        let tokenizers = Tokenizers::from_config(&config.data.tokenizer, &corpus)?;
+        let parts = Parts::new(&config, &corpus, &tokenizers, &device, path)?;
+        if used {
+            remove_run(&folder)?;
+        }
+        fs::create_dir_all(&folder).map_err(|source| Error::Write {
+            path: folder.clone(),
+            source,
+        })?;
+        storage::write_file(&folder.join("config.toml"), config.to_toml().as_bytes())?;
+        let state = State {
+            step: 0,
+            position: Position::START,
+            tokens: 0,
+            seconds: 0.0,
+            best: None,
+            without_improvement: 0,
+            data: parts.dataset.fingerprint(),
+        };
+        let mut run = Self::assemble(
+            config, folder, parts, tokenizers, validator, state, device, path,
+        )?;
+        run.save()?;
+        Ok(run)
+    }
+
+    /// Takes up a run where its newest sound checkpoint left it.
+    pub fn resume(folder: &FilePath, device: Device, path: Path) -> Result<Self> {
+        let checkpoints = Checkpoints::of(folder);
+        if !folder.join("config.toml").exists() {
+            return Err(Error::NoCheckpoint(folder.to_path_buf()));
+        }
+        storage::clean(folder)?;
+        let checkpoint = checkpoints.newest()?;
+        let mut config = Config::read(&folder.join("config.toml"), &[])?;
+        config.out = folder.to_path_buf();
+        let tokenizers = Tokenizers::load(&checkpoint.folder)?;
+        let corpus = Corpus::read(&config.data.train, &config.data.source, &config.data.target)?;
+        let validator = read(&config, config.data.valid.as_ref())?;
+        let mut parts = Parts::new(&config, &corpus, &tokenizers, &device, path)?;
+        if parts.dataset.fingerprint() != checkpoint.state.data {
+            return Err(Error::DataChanged(folder.to_path_buf()));
+        }
+        let (parameters, moments) = (
+            checkpoint.parameters(&device)?,
+            checkpoint.optimizer(&device)?,
+        );
+        let restored = parts.optimizer.restore(&parameters, &moments);
+        restored.map_err(|problem| Error::Damaged {
+            path: checkpoint.folder.clone(),
+            problem,
+        })?;
+        let state = checkpoint.state;
+        let folder = folder.to_path_buf();
+        let mut run = Self::assemble(
+            config, folder, parts, tokenizers, validator, state, device, path,
+        )?;
+        run.saved = Some(run.state.step);
+        Ok(run)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn assemble(
+        config: Config,
+        folder: PathBuf,
+        parts: Parts,
+        tokenizers: Tokenizers,
+        validator: Option<Corpus>,
+        state: State,
+        device: Device,
+        path: Path,
+    ) -> Result<Self> {
+        let validator = validator.map(|corpus| Validator::new(corpus, &tokenizers, &config));
+        let dataset = Arc::new(parts.dataset);
+        let (budget, seed) = (config.data.batch_tokens, config.seed);
+        let log = Log::open(&folder, state.step, config.train.steps)?;
+        let run = Self {
+            batches: Batches::new(dataset, budget, seed, state.position)?,
+            vocabularies: vocabularies(&tokenizers),
+            validator: validator.transpose()?,
+            checkpoints: Checkpoints::of(&folder),
+            model: parts.model,
+            optimizer: parts.optimizer,
+            saved: None,
+            since: Since {
+                loss: 0.0,
+                tokens: 0,
+                last: Instant::now(),
+                seconds: 0.0,
+            },
+            config,
+            state,
+            folder,
+            device,
+            path,
+            tokenizers,
+            log,
+        };
+        run.log.say(&format!(
+            "{}: {} parameters, {} tokens of vocabulary, {} batches an epoch, from step {}",
+            run.folder.display(),
+            run.model.params().count(),
+            run.vocabularies.target,
+            run.batches.epoch_len(),
+            run.state.step,
+        ));
+        Ok(run)
+    }
+
+    /// Why training ends here, if it does.
+    pub fn ending(&self, stop: &Stop) -> Option<Ending> {
+        let waited = self.state.without_improvement;
+        let patience = self
+            .config
+            .train
+            .patience
+            .is_some_and(|limit| waited >= limit.max(1));
+        match stop.status() {
+            Some(status) => Some(Ending::Signal(status)),
+            None if self.at_limit() => Some(Ending::Limit),
+            None if patience => Some(Ending::Patience),
+            None => None,
+        }
+    }
+
+    fn at_limit(&self) -> bool {
+        let (train, state) = (&self.config.train, &self.state);
+        state.step >= train.steps
+            || train
+                .epochs
+                .is_some_and(|epochs| state.position.epoch >= epochs)
+            || train
+                .minutes
+                .is_some_and(|minutes| state.seconds >= 60.0 * minutes)
+    }
+
+    /// The batches of the next update; fewer than `accumulate` at the last epoch's end.
+    pub fn next_update(&mut self) -> Vec<Batch> {
+        let mut batches = Vec::new();
+        for _ in 0..self.config.train.accumulate {
+            let (batch, position) = self.batches.next_batch();
+            batches.push(batch);
+            self.state.position = position;
+            let epochs = self.config.train.epochs;
+            if epochs.is_some_and(|epochs| position.epoch >= epochs) {
+                break;
+            }
+        }
+        batches
+    }
+
+    /// The summed loss of one batch, the `micro`th of its update.
+    pub fn forward(&mut self, batch: &Batch, micro: usize) -> Result<Tensor> {
+        let draw = self.state.step * self.config.train.accumulate as u64 + micro as u64;
+        let pass = Pass::train(self.path, self.config.seed, draw);
+        let source = Packed::new(
+            batch.source.ids.clone(),
+            batch.source.lengths.iter().copied(),
+        );
+        let target = Packed::new(
+            batch.target.ids.clone(),
+            batch.target.lengths.iter().copied(),
+        );
+        let memory = self.model.encode(&source, &pass)?;
+        let hidden = self.model.decode(&memory, &target, &pass)?;
+        let smoothing = self.config.train.label_smoothing;
+        let loss = self.model.loss(&hidden, &target, smoothing, &pass)?;
+        self.since.loss += f64::from(loss.smoothed.to_scalar::<f32>()?);
+        Ok(loss.smoothed)
+    }
+
+    /// Updates the parameters from their gradients; returns the gradients' norm.
+    pub fn update(&mut self) -> Result<f64> {
+        let step = self.state.step + 1;
+        let rate = self.learning_rate(step);
+        let norm = self.optimizer.step(&self.config.train, step, rate)?;
+        self.state.step = step;
+        Ok(norm)
+    }
+
+    fn learning_rate(&self, step: u64) -> f64 {
+        let ModelConfig::Transformer(model) = &self.config.model;
+        let train = &self.config.train;
+        train.schedule.rate(step, train.steps, model.d_model)
+    }
+
+    /// Counts an update, and writes a line of the log when one is due.
+    pub fn report(&mut self, tokens: usize, norm: f64) -> Result<()> {
+        let seconds = self.since.last.elapsed().as_secs_f64();
+        self.since.last = Instant::now();
+        self.since.seconds += seconds;
+        self.since.tokens += tokens as u64;
+        self.state.seconds += seconds;
+        self.state.tokens += tokens as u64;
+        let step = self.state.step;
+        self.log.advance(step);
+        if !step.is_multiple_of(self.config.train.log_every) {
+            return Ok(());
+        }
+        let since = &self.since;
+        let event = Event::Step(Step {
+            step,
+            epoch: self.state.position.epoch,
+            loss: since.loss / since.tokens as f64,
+            learning_rate: self.learning_rate(step),
+            gradient_norm: norm,
+            tokens: since.tokens,
+            tokens_per_second: since.tokens as f64 / since.seconds.max(1e-9),
+            seconds: self.state.seconds,
+        });
+        self.log.event(&event)?;
+        self.since = Since {
+            loss: 0.0,
+            tokens: 0,
+            last: Instant::now(),
+            seconds: 0.0,
+        };
+        Ok(())
+    }
+
+    /// At intervals, and at the end.
+    pub fn validation_due(&self) -> bool {
+        due(self.state.step, self.config.train.validate_every) || self.at_limit()
+    }
+
+    pub fn save_due(&self) -> bool {
+        due(self.state.step, self.config.train.save_every)
+    }
+
+    /// Measures the model on the validation set; says whether it is the best so far.
+    pub fn validate(&mut self) -> Result<bool> {
+        let Some(validator) = &self.validator else {
+            return Ok(false);
+        };
+        let (model, path, step) = (&*self.model, self.path, self.state.step);
+        let (mut validation, translated) = self.optimizer.with_average(|| {
+            let validation = validator.measure(model, step, path)?;
+            Ok((
+                validation,
+                validator.translate(model, &self.tokenizers, path)?,
+            ))
+        })?;
+        validation.bleu = translated.as_ref().map(|translated| translated.bleu.score);
+        validation.chrf = translated.as_ref().map(|translated| translated.chrf.score);
+        validation.best = self.judge(&validation);
+        self.log.event(&Event::Validation(validation.clone()))?;
+        if let Some(translated) = translated {
+            self.show(&translated);
+        }
+        self.since.last = Instant::now();
+        Ok(validation.best)
+    }
+
+    /// Remembers a validation if it is the best so far.
+    fn judge(&mut self, validation: &Validation) -> bool {
+        let value = match self.config.train.metric {
+            Metric::Loss => -validation.loss,
+            Metric::Bleu => validation.bleu.unwrap_or(0.0),
+            Metric::Chrf => validation.chrf.unwrap_or(0.0),
+        };
+        let better = self.state.best.is_none_or(|best| value > best.value);
+        if better {
+            self.state.best = Some(Best {
+                step: validation.step,
+                value,
+            });
+            self.state.without_improvement = 0;
+        } else {
+            self.state.without_improvement += 1;
+        }
+        better
+    }
+
+    fn show(&self, translated: &Translated) {
+        for sample in translated.lines.iter().take(self.config.train.samples) {
+            self.log.say(&format!("  source       {}", sample.source));
+            self.log
+                .say(&format!("  reference    {}", sample.reference));
+            self.log
+                .say(&format!("  translation  {}", sample.translation));
+        }
+    }
+
+    /// Writes a checkpoint of this step, once.
+    pub fn save(&mut self) -> Result<()> {
+        if self.saved == Some(self.state.step) {
+            return Ok(());
+        }
+        let Config {
+            model,
+            decode,
+            train,
+            ..
+        } = &self.config;
+        let parameters = self.optimizer.parameters();
+        let bundle = Bundle::files(
+            model,
+            self.vocabularies,
+            &self.tokenizers,
+            decode,
+            &parameters,
+        )?;
+        self.checkpoints
+            .save(&self.state, bundle, &self.optimizer.state(), train.keep)?;
+        self.saved = Some(self.state.step);
+        self.since.last = Instant::now();
+        Ok(())
+    }
+
+    /// The last checkpoint.
+    pub fn finish(&mut self) -> Result<()> {
+        self.save()?;
+        self.log.finish();
+        Ok(())
+    }
+
+    /// Translates the test set with the best checkpoint (the last, if nothing was validated).
+    pub fn test(&mut self) -> Result<Option<Translated>> {
+        let Some(corpus) = read(&self.config, self.config.data.test.as_ref())? else {
+            return Ok(None);
+        };
+        let step = self.state.best.map_or(self.state.step, |best| best.step);
+        let parameters = self.checkpoints.read(step)?.parameters(&self.device)?;
+        let loaded = self.model.params().load(&parameters);
+        loaded.map_err(|error| Error::Damaged {
+            path: self.folder.join(format!("checkpoint-{step}")),
+            problem: error.to_string(),
+        })?;
+        let validator = Validator::new(corpus, &self.tokenizers, &self.config)?;
+        let translated = validator.translate_all(&*self.model, &self.tokenizers, self.path)?;
+        self.log.event(&Event::Test(Scores {
+            step,
+            bleu: translated.bleu.score,
+            bleu_signature: translated.bleu.signature.clone(),
+            chrf: translated.chrf.score,
+            chrf_signature: translated.chrf.signature.clone(),
+        }))?;
+        Ok(Some(translated))
+    }
+}
+
+/// What a config, a corpus and tokenizers make.
+struct Parts {
+    dataset: Dataset,
+    model: Box<dyn Seq2Seq>,
+    optimizer: Optimizer,
+}
+
+impl Parts {
+    fn new(
+        config: &Config,
+        corpus: &Corpus,
+        tokenizers: &Tokenizers,
+        device: &Device,
+        path: Path,
+    ) -> Result<Self> {
+        let (dataset, report) = Dataset::encode(corpus, tokenizers, Some(config.data.max_length))?;
+        tracing::info!("{report}");
+        let vocabularies = vocabularies(tokenizers);
+        config.model.validate_with(vocabularies)?;
+        let model = config.model.build(vocabularies, config.seed, device)?;
+        let optimizer = Optimizer::new(model.params(), &config.train, path)?;
+        Ok(Self {
+            dataset,
+            model,
+            optimizer,
+        })
+    }
+}
+
+fn read(config: &Config, paths: Option<&attend_data::Paths>) -> Result<Option<Corpus>> {
+    let corpus = paths.map(|paths| Corpus::read(paths, &config.data.source, &config.data.target));
+    Ok(corpus.transpose()?)
+}
+
+pub(crate) fn vocabularies(tokenizers: &Tokenizers) -> Vocabularies {
+    Vocabularies {
+        source: tokenizers.source().vocab_size(),
+        target: tokenizers.target().vocab_size(),
+        joint: tokenizers.is_joint(),
+    }
+}
+
+fn due(step: u64, every: u64) -> bool {
+    every > 0 && step.is_multiple_of(every)
+}
+
+/// Removes what a run wrote, and nothing else that the folder may hold.
+fn remove_run(folder: &FilePath) -> Result<()> {
+    storage::clean(folder)?;
+    for step in Checkpoints::of(folder).steps()? {
+        let path = folder.join(format!("checkpoint-{step}"));
+        fs::remove_dir_all(&path).map_err(|source| Error::Write { path, source })?;
+    }
+    for name in ["last", "best", "metrics.jsonl", "config.toml"] {
+        let _ = fs::remove_file(folder.join(name));
+    }
+    Ok(())
+}

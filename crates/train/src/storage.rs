@@ -1,0 +1,228 @@
+//! Files that appear whole or not at all. All that a run writes, but for its log, goes through here.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::{Error, Result};
+
+/// The last file of a folder to be written: what the others are.
+const MANIFEST: &str = "manifest.json";
+
+#[derive(Serialize, Deserialize)]
+struct Manifest {
+    files: BTreeMap<String, Entry>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    bytes: u64,
+    sha256: String,
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Writes a folder of files: to a temporary one, synced to disk, with a manifest of sizes and hashes
+/// last, which is then renamed. What had that name before is replaced.
+pub(crate) fn write_folder(folder: &Path, files: &[(String, Vec<u8>)]) -> Result<()> {
+    let temporary = temporary(folder);
+    let written = write_all(&temporary, files).and_then(|()| {
+        if folder.exists() {
+            fs::remove_dir_all(folder)?;
+        }
+        fs::rename(&temporary, folder)?;
+        sync_folder(parent(folder))
+    });
+    written.map_err(|source| {
+        let _ = fs::remove_dir_all(&temporary);
+        let path = folder.to_path_buf();
+        Error::Write { path, source }
+    })
+}
+
+fn write_all(folder: &Path, files: &[(String, Vec<u8>)]) -> io::Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    fs::create_dir_all(folder)?;
+    let mut manifest = Manifest {
+        files: BTreeMap::new(),
+    };
+    for (name, bytes) in files {
+        write_synced(&folder.join(name), bytes)?;
+        let entry = Entry {
+            bytes: bytes.len() as u64,
+            sha256: sha256(bytes),
+        };
+        manifest.files.insert(name.clone(), entry);
+    }
+    let manifest = serde_json::to_vec_pretty(&manifest).map_err(io::Error::other)?;
+    write_synced(&folder.join(MANIFEST), &manifest)?;
+    sync_folder(folder)
+}
+
+/// Replaces one file in one go.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    let temporary = temporary(path);
+    let written = write_synced(&temporary, bytes)
+        .and_then(|()| fs::rename(&temporary, path))
+        .and_then(|()| sync_folder(parent(path)));
+    written.map_err(|source| {
+        let _ = fs::remove_file(&temporary);
+        let path = path.to_path_buf();
+        Error::Write { path, source }
+    })
+}
+
+/// Makes `link` point to its neighbour `name`, in one go.
+pub(crate) fn point(link: &Path, name: &str) -> Result<()> {
+    let temporary = temporary(link);
+    let _ = fs::remove_file(&temporary);
+    let made = std::os::unix::fs::symlink(name, &temporary)
+        .and_then(|()| fs::rename(&temporary, link))
+        .and_then(|()| sync_folder(parent(link)));
+    made.map_err(|source| Error::Write {
+        path: link.to_path_buf(),
+        source,
+    })
+}
+
+/// Reads a folder that [`write_folder`] wrote; whatever is missing or changed is named.
+pub(crate) fn read_folder(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
+    let manifest = folder.join(MANIFEST);
+    let damaged = |path: &Path, problem: String| Error::Damaged {
+        path: path.to_path_buf(),
+        problem,
+    };
+    let bytes = fs::read(&manifest).map_err(|error| damaged(&manifest, error.to_string()))?;
+    let listed: Manifest = serde_json::from_slice(&bytes)
+        .map_err(|error| damaged(&manifest, format!("not a manifest: {error}")))?;
+    let mut files = BTreeMap::new();
+    for (name, entry) in listed.files {
+        let path = folder.join(&name);
+        let bytes = fs::read(&path).map_err(|error| damaged(&path, error.to_string()))?;
+        if bytes.len() as u64 != entry.bytes {
+            let problem = format!("{} bytes where {} were written", bytes.len(), entry.bytes);
+            return Err(damaged(&path, problem));
+        }
+        if sha256(&bytes) != entry.sha256 {
+            return Err(damaged(
+                &path,
+                "not what was written (its SHA-256 differs)".to_string(),
+            ));
+        }
+        files.insert(name, bytes);
+    }
+    Ok(files)
+}
+
+/// Removes what a killed process left half written in `folder`.
+pub(crate) fn clean(folder: &Path) -> Result<()> {
+    let removed = || -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_name().to_string_lossy().ends_with(TEMPORARY) {
+                match entry.file_type()?.is_dir() {
+                    true => fs::remove_dir_all(entry.path())?,
+                    false => fs::remove_file(entry.path())?,
+                }
+            }
+        }
+        Ok(())
+    };
+    removed().map_err(|source| Error::Write {
+        path: folder.to_path_buf(),
+        source,
+    })
+}
+
+const TEMPORARY: &str = ".tmp";
+
+fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}{TEMPORARY}"))
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files() -> Vec<(String, Vec<u8>)> {
+        vec![("a".into(), vec![1, 2, 3]), ("b".into(), vec![0; 1000])]
+    }
+
+    #[test]
+    fn a_folder_reads_back_as_it_was_written_and_leaves_nothing_temporary() -> Result<()> {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("checkpoint-1");
+        write_folder(&folder, &files())?;
+        write_folder(&folder, &files())?; // over itself
+        assert_eq!(read_folder(&folder)?, files().into_iter().collect());
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn a_flipped_bit_a_cut_file_and_a_missing_one_are_named() -> Result<()> {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("checkpoint-1");
+        let damages: [(&str, &dyn Fn(&Path)); 4] = [
+            ("b: not what was written", &|folder| {
+                let mut bytes = fs::read(folder.join("b")).unwrap();
+                bytes[500] ^= 1;
+                fs::write(folder.join("b"), bytes).unwrap();
+            }),
+            ("a: 2 bytes where 3 were written", &|folder| {
+                fs::write(folder.join("a"), [1, 2]).unwrap()
+            }),
+            ("b: No such file", &|folder| {
+                fs::remove_file(folder.join("b")).unwrap()
+            }),
+            ("manifest.json: not a manifest", &|folder| {
+                fs::write(folder.join(MANIFEST), "{").unwrap()
+            }),
+        ];
+        for (message, damage) in damages {
+            write_folder(&folder, &files())?;
+            damage(&folder);
+            let error = read_folder(&folder).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_cleaned_away() -> Result<()> {
+        let root = tempfile::tempdir().unwrap();
+        let half = temporary(&root.path().join("checkpoint-2"));
+        fs::create_dir(&half).unwrap();
+        fs::write(half.join("a"), [1]).unwrap();
+        clean(root.path())?;
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! What a user can get wrong: one line that says what and where, a hint, and nothing written.
+
+use std::fs;
+
+use crate::tiny::Tiny;
+
+/// Runs the command and checks its complaint; the output folder must not have appeared.
+fn refuses(tiny: &Tiny, arguments: &[&str], error: &str, hint: &str) {
+    let output = tiny.train(arguments);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = talk.lines().filter(|line| !line.contains("INFO")).collect();
+    assert_eq!(output.status.code(), Some(1), "{talk}");
+    assert!(
+        lines[0].starts_with("error: ") && lines[0].contains(error),
+        "{talk}"
+    );
+    assert!(
+        lines.len() == 3 && lines[1].is_empty(),
+        "an error, a blank line, a hint: {talk}"
+    );
+    assert!(
+        lines[2].starts_with("hint: ") && lines[2].contains(hint),
+        "{talk}"
+    );
+    assert!(output.stdout.is_empty());
+    assert!(!tiny.path("run").exists(), "something was written");
+}
+
+const RUN: [&str; 2] = ["run", "config.toml"];
+
+#[test]
+fn a_missing_file_is_named() {
+    let tiny = Tiny::new();
+    fs::remove_file(tiny.path("train.b")).unwrap();
+    refuses(&tiny, &RUN, "no such file: train.b", "");
+}
+
+#[test]
+fn unequal_line_counts_are_both_shown() {
+    let tiny = Tiny::new();
+    tiny.write("train.b", "eins\nzwei\n");
+    refuses(&tiny, &RUN, "train.a has 120 lines but train.b has 2", "");
+}
+
+#[test]
+fn invalid_utf8_is_found_by_file_and_line() {
+    let tiny = Tiny::new();
+    let mut bytes = tiny.read("valid.a");
+    let second = bytes.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+    bytes[second] = 0xff;
+    tiny.write("valid.a", bytes);
+    refuses(&tiny, &RUN, "valid.a:2: not valid UTF-8", "");
+}
+
+#[test]
+fn an_unknown_key_gets_its_line_and_the_nearest_right_one() {
+    let tiny = Tiny::new();
+    tiny.edit("heads = 2", "n_heads = 2");
+    let error = "config.toml:20: unknown key `n_heads` in [model.transformer]";
+    refuses(&tiny, &RUN, error, "did you mean `heads`?");
+}
+
+#[test]
+fn an_unknown_key_on_the_command_line_is_an_error_too() {
+    let tiny = Tiny::new();
+    let arguments = ["run", "config.toml", "--set", "train.stepz=5"];
+    refuses(
+        &tiny,
+        &arguments,
+        "--set train.stepz: unknown key `stepz` in [train]",
+        "`steps`",
+    );
+}
+
+#[test]
+fn a_width_that_heads_do_not_divide_is_refused() {
+    let tiny = Tiny::new();
+    let arguments = ["run", "config.toml", "--set", "model.transformer.heads=3"];
+    refuses(
+        &tiny,
+        &arguments,
+        "d_model = 16 is not divisible by heads = 3",
+        "heads that divide",
+    );
+}
+
+#[test]
+fn an_empty_corpus_is_refused() {
+    let tiny = Tiny::new();
+    tiny.write("train.a", "");
+    tiny.write("train.b", "");
+    refuses(&tiny, &RUN, "no sentences in train.a, train.b", "");
+}
+
+#[test]
+fn three_way_tying_needs_one_vocabulary() {
+    let tiny = Tiny::new();
+    let arguments = ["run", "config.toml", "--set", "data.tokenizer.joint=false"];
+    refuses(
+        &tiny,
+        &arguments,
+        "needs one vocabulary for both sides",
+        "tie = \"decoder\"",
+    );
+}
+
+#[cfg(not(feature = "cuda"))]
+#[test]
+fn cuda_is_not_silently_replaced_by_the_cpu() {
+    let tiny = Tiny::new();
+    let arguments = ["run", "config.toml", "--device", "cuda"];
+    refuses(
+        &tiny,
+        &arguments,
+        "this build has no CUDA",
+        "--features cuda",
+    );
+}
+
+#[test]
+fn a_folder_without_a_checkpoint_cannot_be_resumed() {
+    let tiny = Tiny::new();
+    fs::create_dir(tiny.path("empty")).unwrap();
+    for folder in ["empty", "nowhere"] {
+        let error = format!("{folder} has no checkpoint");
+        refuses(&tiny, &["resume", folder], &error, "train run CONFIG");
+    }
+}
+
+#[test]
+fn a_used_folder_is_kept_unless_told_otherwise() {
+    let tiny = Tiny::new();
+    tiny.must(&RUN);
+    let before = tiny.outcome("run");
+    let output = tiny.train(&["run", "config.toml", "--set", "seed=8"]);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(talk.contains("error: run already holds a run"), "{talk}");
+    assert!(
+        talk.contains("`train resume run`") && talk.contains("--overwrite"),
+        "{talk}"
+    );
+    assert!(before == tiny.outcome("run"));
+    tiny.must(&["run", "config.toml", "--set", "seed=8", "--overwrite"]);
+    assert!(before != tiny.outcome("run"));
+}

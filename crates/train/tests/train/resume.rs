@@ -1,0 +1,155 @@
+//! Runs that are stopped and resumed end with the same bits as runs that are not: real processes,
+//! really killed, with dropout, accumulation, clipping and a moving average on.
+
+use crate::tiny::{Tiny, signal, wait_for_step};
+
+/// The two ways that every operation can go.
+const PATHS: [&[&str]; 2] = [&[], &["--composed"]];
+
+fn with<'a>(arguments: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [arguments, more].concat()
+}
+
+#[test]
+fn the_number_of_threads_does_not_change_a_bit() {
+    let tiny = Tiny::new();
+    for path in PATHS {
+        for threads in ["1", "2", "3"] {
+            let out = format!("out=run{threads}");
+            let run = [
+                "run",
+                "config.toml",
+                "--overwrite",
+                "--threads",
+                threads,
+                "--set",
+                &out,
+            ];
+            tiny.must(&with(&run, path));
+        }
+        assert!(tiny.outcome("run1") == tiny.outcome("run2"), "{path:?}");
+        assert!(tiny.outcome("run1") == tiny.outcome("run3"), "{path:?}");
+        assert_eq!(tiny.log("run1"), tiny.log("run2"));
+    }
+}
+
+#[test]
+fn a_killed_run_resumes_to_the_same_bits_and_the_same_log() {
+    let tiny = Tiny::new();
+    for path in PATHS {
+        tiny.must(&with(
+            &["run", "config.toml", "--overwrite", "--threads", "1"],
+            path,
+        ));
+        // Before the first save at an interval, between saves, after the last validation.
+        for (number, stops) in [vec![3], vec![17, 31], vec![27, 52, 59]]
+            .into_iter()
+            .enumerate()
+        {
+            let (run, threads) = (
+                format!("killed{}{number}", path.len()),
+                if number == 1 { "2" } else { "1" },
+            );
+            let out = format!("out={run}");
+            let start = [
+                "run",
+                "config.toml",
+                "--overwrite",
+                "--set",
+                &out,
+                "--threads",
+                threads,
+            ];
+            let resume = ["resume", &run, "--threads", threads];
+            let mut child = tiny.command(&with(&start, path)).spawn().unwrap();
+            for step in stops {
+                wait_for_step(&mut child, &tiny.path(&run), step);
+                child.kill().unwrap(); // SIGKILL
+                child.wait().unwrap();
+                child = tiny.command(&with(&resume, path)).spawn().unwrap();
+            }
+            assert!(child.wait_with_output().unwrap().status.success());
+            assert!(tiny.outcome("run") == tiny.outcome(&run), "{path:?} {run}");
+            assert_eq!(tiny.log("run"), tiny.log(&run), "{path:?} {run}");
+        }
+    }
+}
+
+#[test]
+fn signals_save_and_exit_with_their_status_and_resume_to_the_same_bits() {
+    let tiny = Tiny::new();
+    tiny.must(&["run", "config.toml"]);
+    for (name, status) in [("TERM", 143), ("INT", 130)] {
+        let out = format!("out={name}");
+        let mut child = tiny
+            .command(&["run", "config.toml", "--set", &out])
+            .spawn()
+            .unwrap();
+        wait_for_step(&mut child, &tiny.path(name), 13);
+        signal(&child, name);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(status));
+        let talk = String::from_utf8_lossy(&output.stderr);
+        assert!(talk.contains(&format!("train resume {name}")), "{talk}");
+        let steps = tiny.log(name);
+        let last = steps.last().unwrap().1;
+        let saved: serde_json::Value =
+            serde_json::from_slice(&tiny.read(&format!("{name}/last/trainer_state.json"))).unwrap();
+        assert_eq!(
+            saved["step"].as_u64(),
+            Some(last),
+            "the step was finished and saved"
+        );
+        tiny.must(&["resume", name]);
+        assert!(tiny.outcome("run") == tiny.outcome(name), "{name}");
+        assert_eq!(tiny.log("run"), tiny.log(name), "{name}");
+    }
+}
+
+#[test]
+fn resuming_a_finished_run_changes_nothing() {
+    let tiny = Tiny::new();
+    let first = tiny.must(&["run", "config.toml"]);
+    let (outcome, log) = (tiny.outcome("run"), tiny.log("run"));
+    let second = tiny.must(&["resume", "run"]);
+    assert!(outcome == tiny.outcome("run"));
+    assert_eq!(log, tiny.log("run"));
+    assert_eq!(first.stdout, second.stdout, "the test set is shown again");
+}
+
+#[test]
+fn a_damaged_checkpoint_is_named_and_the_one_before_it_used() {
+    let tiny = Tiny::new();
+    tiny.must(&["run", "config.toml"]);
+    let whole = tiny.outcome("run");
+    let name = "run/last/optimizer.safetensors";
+    let mut bytes = tiny.read(name);
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    tiny.write(name, bytes);
+    let output = tiny.must(&["resume", "run"]);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        talk.contains("optimizer.safetensors: not what was written"),
+        "{talk}"
+    );
+    assert!(
+        whole == tiny.outcome("run"),
+        "the steps after it were done again"
+    );
+}
+
+#[test]
+fn a_run_is_not_resumed_on_other_data() {
+    let tiny = Tiny::new();
+    tiny.must(&["run", "config.toml"]);
+    let data = String::from_utf8(tiny.read("train.b")).unwrap();
+    tiny.write("train.b", data.replacen("eins", "zwei", 1));
+    let output = tiny.train(&["resume", "run"]);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(
+        talk.contains("the training data is not what run was trained on"),
+        "{talk}"
+    );
+}

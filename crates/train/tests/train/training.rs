@@ -1,0 +1,203 @@
+//! What training does for its user, end to end.
+
+use std::path::PathBuf;
+
+use crate::tiny::Tiny;
+use attend_train::Config;
+
+fn workspace() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn a_small_model_learns_to_translate_on_both_paths() {
+    let tiny = Tiny::new();
+    for path in [&[][..], &["--composed"]] {
+        let learn = [
+            "run",
+            "config.toml",
+            "--overwrite",
+            "--set",
+            "train.steps=300",
+        ];
+        let quiet = [
+            "--set",
+            "train.save_every=0",
+            "--set",
+            "train.moving_average=0.9",
+        ];
+        let output = tiny.must(&[&learn[..], &quiet, path].concat());
+        let shown = String::from_utf8(output.stdout).unwrap();
+        let bleu = shown
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("BLEU"))
+            .expect("a test score");
+        let bleu = bleu
+            .split('=')
+            .nth(1)
+            .unwrap()
+            .split_whitespace()
+            .next()
+            .unwrap();
+        assert!(bleu.parse::<f64>().unwrap() > 80.0, "{shown}");
+        assert!(shown.contains("translation  "), "{shown}");
+    }
+}
+
+#[test]
+fn training_stops_early_when_validation_no_longer_improves() {
+    let tiny = Tiny::new();
+    let arguments = [
+        "run",
+        "config.toml",
+        "--set",
+        "train.patience=2",
+        "--set",
+        "train.validate_every=5",
+        "--set",
+        "train.steps=100000",
+        "--set",
+        "train.schedule.learning_rate=1e-9",
+        "--set",
+        "train.metric=bleu",
+    ];
+    let output = tiny.must(&arguments);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(talk.contains("stopped early"), "{talk}");
+    let best = tiny
+        .log("run")
+        .iter()
+        .filter(|(event, ..)| event == "validation")
+        .count();
+    assert_eq!(
+        best, 3,
+        "the first is the best, then two without improvement"
+    );
+}
+
+#[test]
+fn epochs_and_minutes_are_limits_too() {
+    let tiny = Tiny::new();
+    tiny.must(&[
+        "run",
+        "config.toml",
+        "--set",
+        "train.epochs=1",
+        "--set",
+        "train.steps=9999",
+    ]);
+    let state: serde_json::Value =
+        serde_json::from_slice(&tiny.read("run/last/trainer_state.json")).unwrap();
+    assert_eq!(
+        state["position"],
+        serde_json::json!({"epoch": 1, "index": 0})
+    );
+    let minutes = [
+        "run",
+        "config.toml",
+        "--overwrite",
+        "--set",
+        "train.steps=9999999",
+    ];
+    tiny.must(&[&minutes[..], &["--set", "train.minutes=0.01"]].concat());
+}
+
+#[test]
+fn the_last_checkpoints_and_the_best_are_kept() {
+    let tiny = Tiny::new();
+    tiny.must(&[
+        "run",
+        "config.toml",
+        "--set",
+        "train.schedule.kind=constant",
+    ]);
+    let best = std::fs::read_link(tiny.path("run/best")).unwrap();
+    let last = std::fs::read_link(tiny.path("run/last")).unwrap();
+    assert_eq!(last, PathBuf::from("checkpoint-60"));
+    let entries = std::fs::read_dir(tiny.path("run")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut kept: Vec<String> = names
+        .filter(|name| name.starts_with("checkpoint-"))
+        .collect();
+    kept.sort();
+    assert!(
+        kept.contains(&best.to_str().unwrap().to_string()),
+        "{kept:?}"
+    );
+    assert!(
+        kept.contains(&"checkpoint-60".to_string()) && kept.len() <= 3,
+        "{kept:?}"
+    );
+}
+
+#[test]
+fn the_average_of_checkpoints_is_their_mean() {
+    use candle_core::{Device, safetensors::load};
+    let tiny = Tiny::new();
+    tiny.must(&["run", "config.toml", "--set", "train.keep=3"]);
+    let output = tiny.must(&["average", "run", "--last", "3"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "run/averaged\n");
+    let read = |name: &str| load(tiny.path(name).join("model.safetensors"), &Device::Cpu).unwrap();
+    let averaged = read("run/averaged");
+    let parts = [
+        "run/checkpoint-40",
+        "run/checkpoint-50",
+        "run/checkpoint-60",
+    ]
+    .map(read);
+    for (name, tensor) in averaged {
+        let sum = ((&parts[0][&name] + &parts[1][&name]).unwrap() + &parts[2][&name]).unwrap();
+        let error = ((sum / 3.0).unwrap() - tensor)
+            .unwrap()
+            .abs()
+            .unwrap()
+            .max_all()
+            .unwrap();
+        assert!(error.to_scalar::<f32>().unwrap() < 1e-6, "{name}");
+    }
+    let output = tiny.train(&["average", "run", "--last", "30"]);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(talk.contains("checkpoints, 30 were asked for"), "{talk}");
+}
+
+#[test]
+fn every_config_of_the_project_resolves_and_its_model_builds() {
+    let folder = workspace().join("configs");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let config: Config = toml::from_str(&text).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+        config.model.validate().unwrap();
+        seen += 1;
+    }
+    assert!(seen >= 3, "quickstart, base and big");
+}
+
+#[test]
+fn a_resolved_config_resolves_to_itself_and_overrides_are_in_it() {
+    let tiny = Tiny::new();
+    let set = ["--set", "train.steps=5", "--set", "out=elsewhere/run"];
+    let output = tiny.must(&[&["config", "config.toml"][..], &set].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("steps = 5") && text.contains("out = \"elsewhere/run\""),
+        "{text}"
+    );
+    assert!(
+        text.contains("beta2 = 0.98"),
+        "defaults are filled in: {text}"
+    );
+    tiny.write("resolved.toml", &text);
+    let again = tiny.must(&["config", "resolved.toml"]);
+    assert_eq!(String::from_utf8(again.stdout).unwrap(), text);
+}
+
+#[test]
+fn the_schema_describes_every_section() {
+    let output = Tiny::new().must(&["config", "--schema"]);
+    let schema: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    for section in ["seed", "out", "data", "model", "train", "decode"] {
+        assert!(schema["properties"].get(section).is_some(), "{section}");
+    }
+}
