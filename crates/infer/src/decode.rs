@@ -11,9 +11,11 @@ const WIDEST: usize = 1000;
 pub struct DecodeConfig {
     /// How many translations of a sentence are followed at once; 1 is greedy search.
     pub beam: usize,
-    /// Translations are ranked by log-probability / length^length_penalty: above 0 favours long
-    /// ones, below 0 short ones.
+    /// How much long translations are favoured: translations are ranked by their log-probability,
+    /// divided by a measure of length to this power. 0 ranks by probability alone.
     pub length_penalty: f32,
+    /// That measure of length.
+    pub length_measure: LengthMeasure,
     /// The most tokens of a translation, `</s>` included.
     pub max_length: usize,
     /// A translation of n source tokens has at most n times this many tokens, plus 10: so that a
@@ -24,11 +26,33 @@ pub struct DecodeConfig {
     pub batch_tokens: usize,
 }
 
+/// What a translation's log-probability is divided by, before the power `length_penalty`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LengthMeasure {
+    /// (5 + tokens) / 6 (Wu et al. 2016, equation 14): gentle on short translations.
+    #[default]
+    Gnmt,
+    /// The number of tokens, as Hugging Face's `generate` has it.
+    Tokens,
+}
+
+impl LengthMeasure {
+    /// The measure of so many tokens, `</s>` included.
+    pub(crate) fn of(self, tokens: usize) -> f64 {
+        match self {
+            LengthMeasure::Gnmt => (5.0 + tokens as f64) / 6.0,
+            LengthMeasure::Tokens => tokens as f64,
+        }
+    }
+}
+
 impl Default for DecodeConfig {
     fn default() -> Self {
         Self {
             beam: 4,
-            length_penalty: 1.0,
+            length_penalty: 0.6,
+            length_measure: LengthMeasure::Gnmt,
             max_length: 256,
             max_length_ratio: 3.0,
             batch_tokens: 4096,
@@ -41,6 +65,7 @@ impl DecodeConfig {
         let Self {
             beam,
             length_penalty,
+            length_measure: _,
             max_length,
             max_length_ratio,
             batch_tokens,

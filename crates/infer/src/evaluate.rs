@@ -13,7 +13,7 @@ pub struct Evaluation {
 /// Translates `source` and compares it with `references`, line by line.
 pub fn evaluate(
     translator: &Translator,
-    source: &[impl AsRef<str>],
+    source: &[impl AsRef<str> + Sync],
     references: &[impl AsRef<str>],
 ) -> Result<Evaluation> {
     let translations = translator.translate(source)?;

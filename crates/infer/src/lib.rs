@@ -36,7 +36,7 @@ mod search;
 mod translate;
 
 pub use bundle::{Bundle, BundleConfig};
-pub use decode::DecodeConfig;
+pub use decode::{DecodeConfig, LengthMeasure};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};
 pub use translate::{Hypothesis, Translation, Translator};

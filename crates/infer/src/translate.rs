@@ -1,5 +1,5 @@
 use attend_data::{Epoch, Lengths, Tokenizers};
-use attend_model::{Packed, Pass, Path, Seq2Seq};
+use attend_model::{Packed, Pass, Path, Seq2Seq, on_pool};
 
 use crate::search::{Beam, Found, Greedy, Last, Rules, search};
 use crate::{DecodeConfig, Result};
@@ -26,7 +26,7 @@ pub struct Hypothesis {
     pub text: String,
     /// As the model gave them, `</s>` included; none for an empty line.
     pub tokens: Vec<u32>,
-    /// Log-probability / length^length_penalty, where the length counts the tokens.
+    /// Log-probability, divided as `decode.length_measure` and `decode.length_penalty` say.
     pub score: f32,
 }
 
@@ -65,7 +65,11 @@ impl<'a> Translator<'a> {
     }
 
     /// One entry per line, in order. An empty line has an empty translation; no line is too long.
-    pub fn translate(&self, lines: &[impl AsRef<str>]) -> Result<Vec<Translation>> {
+    pub fn translate(&self, lines: &[impl AsRef<str> + Sync]) -> Result<Vec<Translation>> {
+        on_pool(|| self.translate_here(lines))
+    }
+
+    fn translate_here(&self, lines: &[impl AsRef<str>]) -> Result<Vec<Translation>> {
         let sources = self.tokenizers.source().encode_batch(lines)?;
         let mut translations = vec![Translation::empty(); lines.len()];
         // A line without a token but `</s>` says nothing.
@@ -93,6 +97,7 @@ impl<'a> Translator<'a> {
         let rules = sources.iter().map(|source| Rules {
             eos: self.tokenizers.target().eos(),
             length_penalty: self.config.length_penalty,
+            length_measure: self.config.length_measure,
             limit: self.config.limit(source.len()),
             last: Last::Eos,
         });

@@ -8,7 +8,9 @@ mod params;
 mod seq2seq;
 mod transformer;
 
-pub use attend_ops::{Loss, Mode, Param, Pass, Path, Segments, backward, start_threads};
+pub use attend_ops::{
+    Loss, Mode, Param, Pass, Path, Segments, backward, log_sum_exp, on_pool, start_threads,
+};
 pub use config::{ConfigError, ModelConfig, Vocabularies};
 pub use packed::Packed;
 pub use params::{LoadError, Params};

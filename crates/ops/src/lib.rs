@@ -37,4 +37,5 @@ pub use param::{Param, backward};
 pub use pass::{Mode, Pass, Path};
 pub use random::{Dropout, Site};
 pub use segments::Segments;
-pub use threads::start_threads;
+pub use simd::log_sum_exp;
+pub use threads::{on_pool, start_threads};

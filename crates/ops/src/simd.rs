@@ -30,6 +30,11 @@ const LANES: usize = 16;
 
 #[inline(always)]
 fn fold(x: &[f32], start: f32, f: impl Fn(f32, f32) -> f32) -> f32 {
+    lanes(x, start, &f).into_iter().fold(start, f)
+}
+
+#[inline(always)]
+fn lanes(x: &[f32], start: f32, f: impl Fn(f32, f32) -> f32) -> [f32; LANES] {
     let mut lanes = [start; LANES];
     let chunks = x.chunks_exact(LANES);
     let rest = chunks.remainder();
@@ -41,7 +46,7 @@ fn fold(x: &[f32], start: f32, f: impl Fn(f32, f32) -> f32) -> f32 {
     for (lane, &value) in lanes.iter_mut().zip(rest) {
         *lane = f(*lane, value);
     }
-    lanes.into_iter().fold(start, f)
+    lanes
 }
 
 #[inline(always)]
@@ -68,6 +73,14 @@ pub(crate) fn dot(x: &[f32], y: &[f32]) -> f32 {
         *lane += x * y;
     }
     lanes.into_iter().sum()
+}
+
+/// log Σ exp(x): what turns logits into log-probabilities. Not finite if they are not.
+#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
+pub fn log_sum_exp(x: &[f32]) -> f64 {
+    let highest = max(x);
+    let lanes = lanes(x, 0.0, |sum, x| sum + exp(x - highest));
+    f64::from(highest) + lanes.into_iter().map(f64::from).sum::<f64>().ln()
 }
 
 /// dst (+)= the sums of the columns of `[n, width]`; each stripe of columns has one owner.
@@ -111,6 +124,25 @@ mod tests {
             let error = f64::from(exp(x)) / f64::from(x).exp() - 1.0;
             assert!(error.abs() < 3e-7, "exp({x}) is off by {error:e}");
         }
+    }
+
+    #[test]
+    fn log_sum_exp_is_right_for_any_length_and_size_and_shows_what_is_not_a_number() {
+        for n in [1, 2, 15, 16, 17, 1000] {
+            for shift in [0.0, 1e4, -1e4] {
+                let x: Vec<f32> = (0..n)
+                    .map(|i| ((i * 37) % 101) as f32 / 8.0 + shift)
+                    .collect();
+                let sum: f64 = x.iter().map(|&x| f64::from(x - shift).exp()).sum();
+                let error = log_sum_exp(&x) - f64::from(shift) - sum.ln();
+                assert!(error.abs() < 1e-3, "{n} {shift}: {error:e}");
+            }
+        }
+        let (nan, inf) = (f32::NAN, f32::INFINITY);
+        for x in [[nan, 0.0], [0.0, nan], [inf, 0.0], [-inf, -inf], [nan, nan]] {
+            assert!(!log_sum_exp(&x).is_finite(), "{x:?}");
+        }
+        assert!((log_sum_exp(&[-inf, 2.0]) - 2.0).abs() < 1e-6);
     }
 
     #[test]

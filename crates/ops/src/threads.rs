@@ -13,5 +13,15 @@ pub fn start_threads(count: usize) -> Result<(), rayon::ThreadPoolBuildError> {
     }
     rayon::ThreadPoolBuilder::new()
         .num_threads(count)
+        .stack_size(STACK)
         .build_global()
+}
+
+/// Candle walks the graph of a computation by recursion, on the thread that asks for gradients.
+const STACK: usize = 64 << 20;
+
+/// Runs work on a thread of the pool, which then shares in every operation of it, instead of handing
+/// each over and sleeping until it is done.
+pub fn on_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    rayon::scope(|_| work())
 }

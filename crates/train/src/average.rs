@@ -41,7 +41,7 @@ pub fn average(folder: &Path, last: usize, out: Option<PathBuf>) -> Result<PathB
         *sum = (&*sum / last as f64)?;
     }
     let tokenizers = tokenizers.ok_or_else(|| Error::NoCheckpoint(folder.to_path_buf()))?;
-    let vocabularies = crate::run::vocabularies(&tokenizers);
+    let vocabularies = crate::open::vocabularies(&tokenizers);
     let files = Bundle::files(
         &config.model,
         vocabularies,

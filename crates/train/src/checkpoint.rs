@@ -179,8 +179,5 @@ impl Checkpoint {
 }
 
 fn serialize(tensors: &BTreeMap<String, Tensor>) -> candle_core::Result<Vec<u8>> {
-    Ok(safetensors::serialize(
-        tensors.iter().map(|(name, tensor)| (name, tensor)),
-        None,
-    )?)
+    Ok(safetensors::serialize(tensors, None)?)
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use attend_infer::cli::{self, ComputeArgs};
 use attend_infer::metrics;
+use attend_model::on_pool;
 use attend_train::{Config, Ending, Error, Run, Start, Stop, Translated, average, train};
 use clap::{Args, Parser, Subcommand};
 
@@ -112,12 +113,12 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             };
             let (device, path) = compute.start()?;
             let stop = Stop::listen().context("cannot listen for signals")?;
-            carry_on(Run::start(config, start, device, path)?, &stop)
+            on_pool(|| carry_on(Run::start(config, start, device, path)?, &stop))
         }
         Command::Resume { run, compute } => {
             let (device, path) = compute.start()?;
             let stop = Stop::listen().context("cannot listen for signals")?;
-            carry_on(Run::resume(&run, device, path)?, &stop)
+            on_pool(|| carry_on(Run::resume(&run, device, path)?, &stop))
         }
         Command::Average { run, last, output } => {
             let bundle = average(&run, last as usize, output)?;

@@ -1,9 +1,6 @@
-use std::fs;
-use std::path::{Path as FilePath, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 
-use attend_data::{Batch, Batches, Corpus, Dataset, Position, Tokenizers};
+use attend_data::{Batch, Batches, Tokenizers};
 use attend_infer::Bundle;
 use attend_model::{ModelConfig, Packed, Pass, Path, Seq2Seq, Vocabularies};
 use candle_core::{Device, Tensor};
@@ -11,31 +8,32 @@ use candle_core::{Device, Tensor};
 use crate::checkpoint::{Best, Checkpoints, State};
 use crate::config::{Config, Metric};
 use crate::log::{Event, Log, Scores, Step, Validation};
+use crate::open::corpus;
 use crate::optimizer::Optimizer;
 use crate::validate::{Translated, Validator};
-use crate::{Ending, Error, Result, Stop, storage};
+use crate::{Ending, Error, Result, Stop};
 
 /// A training under way: everything that the loop touches.
 pub struct Run {
     pub config: Config,
     pub model: Box<dyn Seq2Seq>,
     pub state: State,
-    folder: PathBuf,
-    device: Device,
-    path: Path,
-    tokenizers: Tokenizers,
-    vocabularies: Vocabularies,
-    batches: Batches,
-    optimizer: Optimizer,
-    validator: Option<Validator>,
-    checkpoints: Checkpoints,
-    saved: Option<u64>,
-    log: Log,
-    since: Since,
+    pub(crate) device: Device,
+    pub(crate) path: Path,
+    pub(crate) tokenizers: Tokenizers,
+    pub(crate) vocabularies: Vocabularies,
+    pub(crate) batches: Batches,
+    pub(crate) optimizer: Optimizer,
+    pub(crate) validator: Option<Validator>,
+    pub(crate) checkpoints: Checkpoints,
+    /// The step of the last checkpoint.
+    pub(crate) saved: Option<u64>,
+    pub(crate) log: Log,
+    pub(crate) since: Since,
 }
 
 /// What has been added up since the last line of the log.
-struct Since {
+pub(crate) struct Since {
     loss: f64,
     tokens: u64,
     /// When the last update was reported.
@@ -44,133 +42,18 @@ struct Since {
     seconds: f64,
 }
 
-/// Whether a run's folder may hold a run already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    New,
-    Overwrite,
+impl Since {
+    pub(crate) fn now() -> Self {
+        Self {
+            loss: 0.0,
+            tokens: 0,
+            last: Instant::now(),
+            seconds: 0.0,
+        }
+    }
 }
 
 impl Run {
-    /// Starts a new run: checks all it can before it writes anything.
-    pub fn start(config: Config, start: Start, device: Device, path: Path) -> Result<Self> {
-        let folder = config.out.clone();
-        let used = folder.join("config.toml").exists() || folder.join("last").exists();
-        if used && start == Start::New {
-            return Err(Error::UsedFolder(folder));
-        }
-        let corpus = Corpus::read(&config.data.train, &config.data.source, &config.data.target)?;
-        let validator = read(&config, config.data.valid.as_ref())?;
-        read(&config, config.data.test.as_ref())?;
-        let tokenizers = Tokenizers::from_config(&config.data.tokenizer, &corpus)?;
-        let parts = Parts::new(&config, &corpus, &tokenizers, &device, path)?;
-        if used {
-            remove_run(&folder)?;
-        }
-        fs::create_dir_all(&folder).map_err(|source| Error::Write {
-            path: folder.clone(),
-            source,
-        })?;
-        storage::write_file(&folder.join("config.toml"), config.to_toml().as_bytes())?;
-        let state = State {
-            step: 0,
-            position: Position::START,
-            tokens: 0,
-            seconds: 0.0,
-            best: None,
-            without_improvement: 0,
-            data: parts.dataset.fingerprint(),
-        };
-        let mut run = Self::assemble(
-            config, folder, parts, tokenizers, validator, state, device, path,
-        )?;
-        run.save()?;
-        Ok(run)
-    }
-
-    /// Takes up a run where its newest sound checkpoint left it.
-    pub fn resume(folder: &FilePath, device: Device, path: Path) -> Result<Self> {
-        let checkpoints = Checkpoints::of(folder);
-        if !folder.join("config.toml").exists() {
-            return Err(Error::NoCheckpoint(folder.to_path_buf()));
-        }
-        storage::clean(folder)?;
-        let checkpoint = checkpoints.newest()?;
-        let mut config = Config::read(&folder.join("config.toml"), &[])?;
-        config.out = folder.to_path_buf();
-        let tokenizers = Tokenizers::load(&checkpoint.folder)?;
-        let corpus = Corpus::read(&config.data.train, &config.data.source, &config.data.target)?;
-        let validator = read(&config, config.data.valid.as_ref())?;
-        let mut parts = Parts::new(&config, &corpus, &tokenizers, &device, path)?;
-        if parts.dataset.fingerprint() != checkpoint.state.data {
-            return Err(Error::DataChanged(folder.to_path_buf()));
-        }
-        let (parameters, moments) = (
-            checkpoint.parameters(&device)?,
-            checkpoint.optimizer(&device)?,
-        );
-        let restored = parts.optimizer.restore(&parameters, &moments);
-        restored.map_err(|problem| Error::Damaged {
-            path: checkpoint.folder.clone(),
-            problem,
-        })?;
-        let state = checkpoint.state;
-        let folder = folder.to_path_buf();
-        let mut run = Self::assemble(
-            config, folder, parts, tokenizers, validator, state, device, path,
-        )?;
-        run.saved = Some(run.state.step);
-        Ok(run)
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn assemble(
-        config: Config,
-        folder: PathBuf,
-        parts: Parts,
-        tokenizers: Tokenizers,
-        validator: Option<Corpus>,
-        state: State,
-        device: Device,
-        path: Path,
-    ) -> Result<Self> {
-        let validator = validator.map(|corpus| Validator::new(corpus, &tokenizers, &config));
-        let dataset = Arc::new(parts.dataset);
-        let (budget, seed) = (config.data.batch_tokens, config.seed);
-        let log = Log::open(&folder, state.step, config.train.steps)?;
-        let run = Self {
-            batches: Batches::new(dataset, budget, seed, state.position)?,
-            vocabularies: vocabularies(&tokenizers),
-            validator: validator.transpose()?,
-            checkpoints: Checkpoints::of(&folder),
-            model: parts.model,
-            optimizer: parts.optimizer,
-            saved: None,
-            since: Since {
-                loss: 0.0,
-                tokens: 0,
-                last: Instant::now(),
-                seconds: 0.0,
-            },
-            config,
-            state,
-            folder,
-            device,
-            path,
-            tokenizers,
-            log,
-        };
-        run.log.say(&format!(
-            "{}: {} parameters, {} tokens of vocabulary, {} batches an epoch, from step {}",
-            run.folder.display(),
-            run.model.params().count(),
-            run.vocabularies.target,
-            run.batches.epoch_len(),
-            run.state.step,
-        ));
-        Ok(run)
-    }
-
     /// Why training ends here, if it does.
     pub fn ending(&self, stop: &Stop) -> Option<Ending> {
         let waited = self.state.without_improvement;
@@ -273,12 +156,7 @@ impl Run {
             seconds: self.state.seconds,
         });
         self.log.event(&event)?;
-        self.since = Since {
-            loss: 0.0,
-            tokens: 0,
-            last: Instant::now(),
-            seconds: 0.0,
-        };
+        self.since = Since::now();
         Ok(())
     }
 
@@ -380,17 +258,17 @@ impl Run {
 
     /// Translates the test set with the best checkpoint (the last, if nothing was validated).
     pub fn test(&mut self) -> Result<Option<Translated>> {
-        let Some(corpus) = read(&self.config, self.config.data.test.as_ref())? else {
+        let Some(test) = corpus(&self.config, self.config.data.test.as_ref())? else {
             return Ok(None);
         };
         let step = self.state.best.map_or(self.state.step, |best| best.step);
         let parameters = self.checkpoints.read(step)?.parameters(&self.device)?;
         let loaded = self.model.params().load(&parameters);
         loaded.map_err(|error| Error::Damaged {
-            path: self.folder.join(format!("checkpoint-{step}")),
+            path: self.config.out.join(format!("checkpoint-{step}")),
             problem: error.to_string(),
         })?;
-        let validator = Validator::new(corpus, &self.tokenizers, &self.config)?;
+        let validator = Validator::new(test, &self.tokenizers, &self.config)?;
         let translated = validator.translate_all(&*self.model, &self.tokenizers, self.path)?;
         self.log.event(&Event::Test(Scores {
             step,
@@ -403,61 +281,6 @@ impl Run {
     }
 }
 
-/// What a config, a corpus and tokenizers make.
-struct Parts {
-    dataset: Dataset,
-    model: Box<dyn Seq2Seq>,
-    optimizer: Optimizer,
-}
-
-impl Parts {
-    fn new(
-        config: &Config,
-        corpus: &Corpus,
-        tokenizers: &Tokenizers,
-        device: &Device,
-        path: Path,
-    ) -> Result<Self> {
-        let (dataset, report) = Dataset::encode(corpus, tokenizers, Some(config.data.max_length))?;
-        tracing::info!("{report}");
-        let vocabularies = vocabularies(tokenizers);
-        config.model.validate_with(vocabularies)?;
-        let model = config.model.build(vocabularies, config.seed, device)?;
-        let optimizer = Optimizer::new(model.params(), &config.train, path)?;
-        Ok(Self {
-            dataset,
-            model,
-            optimizer,
-        })
-    }
-}
-
-fn read(config: &Config, paths: Option<&attend_data::Paths>) -> Result<Option<Corpus>> {
-    let corpus = paths.map(|paths| Corpus::read(paths, &config.data.source, &config.data.target));
-    Ok(corpus.transpose()?)
-}
-
-pub(crate) fn vocabularies(tokenizers: &Tokenizers) -> Vocabularies {
-    Vocabularies {
-        source: tokenizers.source().vocab_size(),
-        target: tokenizers.target().vocab_size(),
-        joint: tokenizers.is_joint(),
-    }
-}
-
 fn due(step: u64, every: u64) -> bool {
     every > 0 && step.is_multiple_of(every)
-}
-
-/// Removes what a run wrote, and nothing else that the folder may hold.
-fn remove_run(folder: &FilePath) -> Result<()> {
-    storage::clean(folder)?;
-    for step in Checkpoints::of(folder).steps()? {
-        let path = folder.join(format!("checkpoint-{step}"));
-        fs::remove_dir_all(&path).map_err(|source| Error::Write { path, source })?;
-    }
-    for name in ["last", "best", "metrics.jsonl", "config.toml"] {
-        let _ = fs::remove_file(folder.join(name));
-    }
-    Ok(())
 }

@@ -190,7 +190,8 @@ mod tests {
     fn a_flipped_bit_a_cut_file_and_a_missing_one_are_named() -> Result<()> {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("checkpoint-1");
-        let damages: [(&str, &dyn Fn(&Path)); 4] = [
+        type Damage<'a> = (&'a str, &'a dyn Fn(&Path));
+        let damages: [Damage; 4] = [
             ("b: not what was written", &|folder| {
                 let mut bytes = fs::read(folder.join("b")).unwrap();
                 bytes[500] ^= 1;

@@ -1,10 +1,10 @@
 use attend_data::{Corpus, Dataset, Epoch, Tokenizers};
-use attend_infer::{DecodeConfig, Translator, metrics};
+use attend_infer::{DecodeConfig, Evaluation, Translator, evaluate, metrics};
 use attend_model::{Packed, Pass, Path, Seq2Seq};
 
+use crate::Result;
 use crate::config::Config;
 use crate::log::Validation;
-use crate::{Error, Result};
 
 /// A corpus to measure a model on, with the settings of a config.
 pub struct Validator {
@@ -104,24 +104,21 @@ impl Validator {
     ) -> Result<Translated> {
         let (sources, references) = (&self.corpus.source[..count], &self.corpus.target[..count]);
         let translator = Translator::new(model, tokenizers, &self.decode, path);
-        let translations = translator.translate(sources)?;
-        let texts: Vec<&str> = translations
-            .iter()
-            .map(|translation| translation.text())
-            .collect();
-        let bleu = metrics::bleu(&texts, references);
-        let chrf = metrics::chrf(&texts, references);
-        let lines = sources.iter().zip(references).zip(&texts);
+        let Evaluation {
+            hypotheses,
+            bleu,
+            chrf,
+        } = evaluate(&translator, sources, references)?;
+        let lines = sources.iter().zip(references).zip(hypotheses);
+        let lines = lines.map(|((source, reference), translation)| Sample {
+            source: source.clone(),
+            reference: reference.clone(),
+            translation,
+        });
         Ok(Translated {
-            lines: lines
-                .map(|((source, reference), translation)| Sample {
-                    source: source.clone(),
-                    reference: reference.clone(),
-                    translation: translation.to_string(),
-                })
-                .collect(),
-            bleu: bleu.map_err(|error| Error::Infer(error.into()))?,
-            chrf: chrf.map_err(|error| Error::Infer(error.into()))?,
+            lines: lines.collect(),
+            bleu,
+            chrf,
         })
     }
 }

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{DecodeConfig, Error, Result};
+use crate::{DecodeConfig, Error, LengthMeasure, Result};
 
 /// The version of the format that is written and read.
 pub(crate) const FORMAT: u64 = 1;
@@ -87,6 +87,9 @@ impl BundleConfig {
 pub(super) struct GenerationConfig {
     num_beams: usize,
     length_penalty: f32,
+    /// Theirs is always `tokens`.
+    #[serde(default)]
+    length_measure: LengthMeasure,
     /// Unlike their `max_length`, this does not count the start token.
     max_new_tokens: usize,
     max_length_ratio: f32,
@@ -113,6 +116,7 @@ impl GenerationConfig {
         Self {
             num_beams: decode.beam,
             length_penalty: decode.length_penalty,
+            length_measure: decode.length_measure,
             max_new_tokens: decode.max_length,
             max_length_ratio: decode.max_length_ratio,
             batch_tokens: decode.batch_tokens,
@@ -133,6 +137,7 @@ impl GenerationConfig {
         let decode = DecodeConfig {
             beam: generation.num_beams,
             length_penalty: generation.length_penalty,
+            length_measure: generation.length_measure,
             max_length: generation.max_new_tokens,
             max_length_ratio: generation.max_length_ratio,
             batch_tokens: generation.batch_tokens,

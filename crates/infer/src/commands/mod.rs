@@ -21,7 +21,7 @@ struct DecodeArgs {
     #[arg(long)]
     greedy: bool,
 
-    /// Rank translations by log-probability / length^A: above 0 favours long ones
+    /// Rank translations by log-probability / ((5 + length) / 6)^A: above 0 favours long ones
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     length_penalty: Option<f32>,
 

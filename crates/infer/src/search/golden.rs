@@ -8,7 +8,7 @@ use candle_core::{Device, Tensor};
 use serde::Deserialize;
 
 use super::{Beam, Found, Greedy, Last, Rules, search};
-use crate::Error;
+use crate::{Error, LengthMeasure};
 
 #[derive(Deserialize)]
 struct Golden {
@@ -68,6 +68,7 @@ fn rules(limit: usize) -> Rules {
     Rules {
         eos: 0,
         length_penalty: 1.0,
+        length_measure: LengthMeasure::Tokens,
         limit,
         last: Last::Eos,
     }
@@ -129,6 +130,7 @@ fn every_search_finds_what_hugging_face_finds() {
             let rules = Rules {
                 eos: golden.eos,
                 length_penalty: case.length_penalty,
+                length_measure: LengthMeasure::Tokens,
                 limit: golden.max_new_tokens,
                 last: match case.forced_eos {
                     true => Last::Eos,

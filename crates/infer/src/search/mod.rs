@@ -20,14 +20,14 @@ pub(crate) use beam::Beam;
 pub(crate) use greedy::Greedy;
 use row::{Logits, Row};
 
-use crate::Result;
+use crate::{LengthMeasure, Result};
 
 /// A translation that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Found {
     /// All tokens, `</s>` included.
     pub(crate) tokens: Vec<u32>,
-    /// The sum of their log-probabilities, divided by length^penalty.
+    /// The sum of their log-probabilities, divided by measure(length)^penalty.
     pub(crate) score: f64,
 }
 
@@ -36,6 +36,7 @@ pub(crate) struct Found {
 pub(crate) struct Rules {
     pub(crate) eos: u32,
     pub(crate) length_penalty: f32,
+    pub(crate) length_measure: LengthMeasure,
     /// The most tokens, `</s>` included.
     pub(crate) limit: usize,
     pub(crate) last: Last,
@@ -70,7 +71,10 @@ pub(crate) enum Next {
 
 impl Rules {
     fn score(&self, sum: f64, length: usize) -> f64 {
-        sum / (length as f64).powf(f64::from(self.length_penalty))
+        sum / self
+            .length_measure
+            .of(length)
+            .powf(f64::from(self.length_penalty))
     }
 
     fn found(&self, tokens: Vec<u32>, sum: f64) -> Found {

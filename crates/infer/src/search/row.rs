@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
+use attend_model::log_sum_exp;
 use candle_core::{DType, Device, Storage, Tensor};
 
 use crate::{Error, Result};
-
-/// Sums and maxima run in this many lanes, which the compiler turns into SIMD.
-const LANES: usize = 16;
 
 /// The logits of a step, `[r, w]`, where the CPU can read them.
 #[derive(Clone, Copy)]
@@ -54,60 +52,12 @@ impl Logits<'_> {
 
 impl<'a> Row<'a> {
     fn new(logits: &'a [f32]) -> Result<Self> {
-        let max = fold(
-            logits,
-            f32::NEG_INFINITY,
-            |max, x| if x > max { x } else { max },
-        );
-        let max = max.into_iter().fold(f32::NEG_INFINITY, f32::max);
-        let sums = fold(logits, 0.0, |sum, x| sum + exp(x - max));
-        let sum: f64 = sums.into_iter().map(f64::from).sum();
-        let log_sum = f64::from(max) + sum.ln();
-        // The maximum passes over NaN; the sum does not, nor does it get over an infinite maximum.
+        let log_sum = log_sum_exp(logits);
         match log_sum.is_finite() {
             true => Ok(Self { logits, log_sum }),
             false => Err(Error::NotANumber),
         }
     }
-}
-
-fn fold(values: &[f32], start: f32, f: impl Fn(f32, f32) -> f32) -> [f32; LANES] {
-    let mut lanes = [start; LANES];
-    let (chunks, rest) = values.as_chunks::<LANES>();
-    for chunk in chunks {
-        for (lane, &x) in lanes.iter_mut().zip(chunk) {
-            *lane = f(*lane, x);
-        }
-    }
-    for (lane, &x) in lanes.iter_mut().zip(rest) {
-        *lane = f(*lane, x);
-    }
-    lanes
-}
-
-/// eˣ for x up to 0 with a relative error below 3e-7, by Cephes' polynomial: no branches, so that
-/// it runs in lanes, where the library's would take a third of the time of a small model's search.
-/// Below -87 it stays at e⁻⁸⁷, which adds nothing to a sum that contains e⁰. NaN stays NaN.
-#[inline(always)]
-fn exp(x: f32) -> f32 {
-    const ROUND: f32 = 12_582_912.0; // 1.5 · 2²³: what is added to it loses its fraction
-    let x = if x < -87.0 { -87.0 } else { x };
-    let rounded = x * std::f32::consts::LOG2_E + ROUND;
-    let n = rounded - ROUND;
-    let r = x - n * 0.693_359_4 + n * 2.121_944_4e-4; // x - n ln 2, in two parts
-    let mut p = 1.987_569_1e-4;
-    for c in [
-        1.398_2e-3,
-        8.333_452e-3,
-        4.166_579_6e-2,
-        1.666_666_5e-1,
-        0.5,
-    ] {
-        p = p * r + c;
-    }
-    let exponent = rounded.to_bits().wrapping_sub(ROUND.to_bits());
-    let power = f32::from_bits(exponent.wrapping_add(127) << 23); // 2ⁿ
-    (p * r * r + r + 1.0) * power
 }
 
 /// The `count` likeliest ways for the rows to go on, best first; of equals the first row's first
@@ -148,28 +98,6 @@ mod tests {
             assert_eq!(all.len(), 4);
             let total: f64 = all.iter().map(|c| c.sum.exp()).sum();
             assert!((total - 1.0).abs() < 1e-3, "{total}");
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn exp_is_right_to_six_digits_over_its_range() {
-        for i in 0..=87_000 {
-            let x = -(i as f32) / 1000.0;
-            let error = f64::from(exp(x)) / f64::from(x).exp() - 1.0;
-            assert!(error.abs() < 3e-7, "exp({x}) is off by {error:e}");
-        }
-        assert_eq!(exp(0.0), 1.0);
-        assert!(exp(f32::NEG_INFINITY) < 2e-38 && exp(f32::NAN).is_nan());
-    }
-
-    #[test]
-    fn log_probabilities_are_right_for_any_number_of_words() -> Result<()> {
-        for words in [1, 2, 15, 16, 17, 1000] {
-            let logits: Vec<f32> = (0..words).map(|i| ((i * 37) % 101) as f32 / 9.0).collect();
-            let sum: f64 = logits.iter().map(|&x| f64::from(x).exp()).sum();
-            let error = Row::new(&logits)?.log_sum - sum.ln();
-            assert!(error.abs() < 1e-6, "{words} words: {error:e}");
         }
         Ok(())
     }

@@ -59,10 +59,15 @@ weight_decay = 0.01
 
 impl Tiny {
     pub(crate) fn new() -> Self {
+        Self::with_pairs(120)
+    }
+
+    /// With so many pairs to train on.
+    pub(crate) fn with_pairs(pairs: usize) -> Self {
         let tiny = Self {
             folder: tempfile::tempdir().unwrap(),
         };
-        for (name, first, count) in [("train", 0, 120), ("valid", 1000, 10), ("test", 2000, 10)] {
+        for (name, first, count) in [("train", 0, pairs), ("valid", 1000, 10), ("test", 2000, 10)] {
             let lines: Vec<Vec<usize>> = (first..first + count).map(sentence).collect();
             let side = |words: [&str; 8]| -> String {
                 let line = |line: &Vec<usize>| {

@@ -1,0 +1,194 @@
+//! How a run begins: anew, or where it stopped.
+
+use std::fs;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+use attend_data::{Batches, Corpus, Dataset, Paths, Position, Tokenizers};
+use attend_model::{Path, Seq2Seq, Vocabularies};
+use candle_core::Device;
+
+use crate::checkpoint::{Checkpoints, State};
+use crate::config::Config;
+use crate::log::Log;
+use crate::optimizer::Optimizer;
+use crate::run::{Run, Since};
+use crate::validate::Validator;
+use crate::{Error, Result, storage};
+
+/// Whether a run's folder may hold a run already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    New,
+    Overwrite,
+}
+
+impl Run {
+    /// Starts a new run: checks all it can before it writes anything.
+    pub fn start(config: Config, start: Start, device: Device, path: Path) -> Result<Self> {
+        let folder = config.out.clone();
+        let used = folder.join("config.toml").exists() || folder.join("last").exists();
+        if used && start == Start::New {
+            return Err(Error::UsedFolder(folder));
+        }
+        corpus(&config, config.data.test.as_ref())?; // so that the end has no surprise
+        let setup = Setup::new(config, None, device, path)?;
+        if used {
+            remove_run(&folder)?;
+        }
+        let made = fs::create_dir_all(&folder);
+        made.map_err(|source| Error::Write {
+            path: folder.clone(),
+            source,
+        })?;
+        let config = setup.config.to_toml();
+        storage::write_file(&folder.join("config.toml"), config.as_bytes())?;
+        let state = State {
+            step: 0,
+            position: Position::START,
+            tokens: 0,
+            seconds: 0.0,
+            best: None,
+            without_improvement: 0,
+            data: setup.dataset.fingerprint(),
+        };
+        let mut run = setup.run(state)?;
+        run.save()?;
+        Ok(run)
+    }
+
+    /// Takes up a run where its newest sound checkpoint left it.
+    pub fn resume(folder: &FilePath, device: Device, path: Path) -> Result<Self> {
+        if !folder.join("config.toml").exists() {
+            return Err(Error::NoCheckpoint(folder.to_path_buf()));
+        }
+        storage::clean(folder)?;
+        let checkpoint = Checkpoints::of(folder).newest()?;
+        let mut config = Config::read(&folder.join("config.toml"), &[])?;
+        config.out = folder.to_path_buf(); // it may have been moved
+        let tokenizers = Tokenizers::load(&checkpoint.folder)?;
+        let mut setup = Setup::new(config, Some(tokenizers), device, path)?;
+        if setup.dataset.fingerprint() != checkpoint.state.data {
+            return Err(Error::DataChanged(folder.to_path_buf()));
+        }
+        let parameters = checkpoint.parameters(&setup.device)?;
+        let moments = checkpoint.optimizer(&setup.device)?;
+        let restored = setup.optimizer.restore(&parameters, &moments);
+        restored.map_err(|problem| Error::Damaged {
+            path: checkpoint.folder,
+            problem,
+        })?;
+        let mut run = setup.run(checkpoint.state)?;
+        run.saved = Some(run.state.step);
+        Ok(run)
+    }
+}
+
+/// What a config makes, before anything is trained.
+struct Setup {
+    config: Config,
+    device: Device,
+    path: Path,
+    tokenizers: Tokenizers,
+    dataset: Dataset,
+    validation: Option<Corpus>,
+    model: Box<dyn Seq2Seq>,
+    optimizer: Optimizer,
+}
+
+impl Setup {
+    /// Reads the data, and makes tokenizers from it if none are given.
+    fn new(
+        config: Config,
+        tokenizers: Option<Tokenizers>,
+        device: Device,
+        path: Path,
+    ) -> Result<Self> {
+        let training = Corpus::read(&config.data.train, &config.data.source, &config.data.target)?;
+        let validation = corpus(&config, config.data.valid.as_ref())?;
+        let tokenizers = match tokenizers {
+            Some(tokenizers) => tokenizers,
+            None => Tokenizers::from_config(&config.data.tokenizer, &training)?,
+        };
+        let vocabularies = vocabularies(&tokenizers);
+        config.model.validate_with(vocabularies)?;
+        let longest = Some(config.data.max_length);
+        let (dataset, report) = Dataset::encode(&training, &tokenizers, longest)?;
+        tracing::info!("{report}");
+        let model = config.model.build(vocabularies, config.seed, &device)?;
+        let optimizer = Optimizer::new(model.params(), &config.train, path)?;
+        Ok(Self {
+            config,
+            device,
+            path,
+            tokenizers,
+            dataset,
+            validation,
+            model,
+            optimizer,
+        })
+    }
+
+    fn run(self, state: State) -> Result<Run> {
+        let Self {
+            config, tokenizers, ..
+        } = self;
+        let validator = self
+            .validation
+            .map(|corpus| Validator::new(corpus, &tokenizers, &config));
+        let (dataset, budget) = (Arc::new(self.dataset), config.data.batch_tokens);
+        let log = Log::open(&config.out, state.step, config.train.steps)?;
+        let run = Run {
+            batches: Batches::new(dataset, budget, config.seed, state.position)?,
+            vocabularies: vocabularies(&tokenizers),
+            validator: validator.transpose()?,
+            checkpoints: Checkpoints::of(&config.out),
+            model: self.model,
+            optimizer: self.optimizer,
+            device: self.device,
+            path: self.path,
+            since: Since::now(),
+            saved: None,
+            config,
+            state,
+            tokenizers,
+            log,
+        };
+        run.log.say(&format!(
+            "{}: {} parameters, {} tokens of vocabulary, {} batches an epoch, from step {}",
+            run.config.out.display(),
+            run.model.params().count(),
+            run.vocabularies.target,
+            run.batches.epoch_len(),
+            run.state.step,
+        ));
+        Ok(run)
+    }
+}
+
+/// A corpus of the config, if it names one.
+pub(crate) fn corpus(config: &Config, paths: Option<&Paths>) -> Result<Option<Corpus>> {
+    let corpus = paths.map(|paths| Corpus::read(paths, &config.data.source, &config.data.target));
+    Ok(corpus.transpose()?)
+}
+
+pub(crate) fn vocabularies(tokenizers: &Tokenizers) -> Vocabularies {
+    Vocabularies {
+        source: tokenizers.source().vocab_size(),
+        target: tokenizers.target().vocab_size(),
+        joint: tokenizers.is_joint(),
+    }
+}
+
+/// Removes what a run wrote, and nothing else that the folder may hold.
+fn remove_run(folder: &FilePath) -> Result<()> {
+    storage::clean(folder)?;
+    for step in Checkpoints::of(folder).steps()? {
+        let path = folder.join(format!("checkpoint-{step}"));
+        fs::remove_dir_all(&path).map_err(|source| Error::Write { path, source })?;
+    }
+    for name in ["last", "best", "metrics.jsonl", "config.toml"] {
+        let _ = fs::remove_file(folder.join(name));
+    }
+    Ok(())
+}
