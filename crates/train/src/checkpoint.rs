@@ -25,6 +25,14 @@ pub struct State {
     pub without_improvement: u64,
     /// What the training data was, as tokens.
     pub data: u64,
+    pub unlogged: Unlogged,
+}
+
+/// What has been added up since the last line of the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Unlogged {
+    pub loss: f64,
+    pub tokens: u64,
 }
 
 /// The best validation so far.

@@ -15,7 +15,7 @@ mod toml_error;
 mod validate;
 
 pub use average::average;
-pub use checkpoint::{Best, Checkpoint, Checkpoints, State};
+pub use checkpoint::{Best, Checkpoint, Checkpoints, State, Unlogged};
 pub use config::{AdamConfig, Config, Metric, TrainConfig};
 pub use error::{Error, Result};
 pub use log::{Event, Log};

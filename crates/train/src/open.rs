@@ -8,11 +8,11 @@ use attend_data::{Batches, Corpus, Dataset, Paths, Position, Tokenizers};
 use attend_model::{Path, Seq2Seq, Vocabularies};
 use candle_core::Device;
 
-use crate::checkpoint::{Checkpoints, State};
+use crate::checkpoint::{Checkpoints, State, Unlogged};
 use crate::config::Config;
 use crate::log::Log;
 use crate::optimizer::Optimizer;
-use crate::run::{Run, Since};
+use crate::run::{Clock, Run};
 use crate::validate::Validator;
 use crate::{Error, Result, storage};
 
@@ -51,6 +51,7 @@ impl Run {
             best: None,
             without_improvement: 0,
             data: setup.dataset.fingerprint(),
+            unlogged: Unlogged::default(),
         };
         let mut run = setup.run(state)?;
         run.save()?;
@@ -147,7 +148,7 @@ impl Setup {
             optimizer: self.optimizer,
             device: self.device,
             path: self.path,
-            since: Since::now(),
+            clock: Clock::now(),
             saved: None,
             config,
             state,

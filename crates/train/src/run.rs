@@ -5,7 +5,7 @@ use attend_infer::Bundle;
 use attend_model::{ModelConfig, Packed, Pass, Path, Seq2Seq, Vocabularies};
 use candle_core::{Device, Tensor};
 
-use crate::checkpoint::{Best, Checkpoints, State};
+use crate::checkpoint::{Best, Checkpoints, State, Unlogged};
 use crate::config::{Config, Metric};
 use crate::log::{Event, Log, Scores, Step, Validation};
 use crate::open::corpus;
@@ -29,27 +29,33 @@ pub struct Run {
     /// The step of the last checkpoint.
     pub(crate) saved: Option<u64>,
     pub(crate) log: Log,
-    pub(crate) since: Since,
+    pub(crate) clock: Clock,
 }
 
-/// What has been added up since the last line of the log.
-pub(crate) struct Since {
-    loss: f64,
-    tokens: u64,
-    /// When the last update was reported.
+/// Times training; validating and saving do not count.
+pub(crate) struct Clock {
+    /// When the last update was reported, or training went on.
     last: Instant,
-    /// Training time since the last line; validating and saving do not count.
+    /// Since the last line of the log.
     seconds: f64,
 }
 
-impl Since {
+impl Clock {
     pub(crate) fn now() -> Self {
-        Self {
-            loss: 0.0,
-            tokens: 0,
-            last: Instant::now(),
-            seconds: 0.0,
-        }
+        let last = Instant::now();
+        Self { last, seconds: 0.0 }
+    }
+
+    /// The seconds since the last update.
+    fn lap(&mut self) -> f64 {
+        let lap = self.last.elapsed().as_secs_f64();
+        self.last = Instant::now();
+        self.seconds += lap;
+        lap
+    }
+
+    fn go_on(&mut self) {
+        self.last = Instant::now();
     }
 }
 
@@ -112,7 +118,7 @@ impl Run {
         let hidden = self.model.decode(&memory, &target, &pass)?;
         let smoothing = self.config.train.label_smoothing;
         let loss = self.model.loss(&hidden, &target, smoothing, &pass)?;
-        self.since.loss += f64::from(loss.smoothed.to_scalar::<f32>()?);
+        self.state.unlogged.loss += f64::from(loss.smoothed.to_scalar::<f32>()?);
         Ok(loss.smoothed)
     }
 
@@ -133,30 +139,27 @@ impl Run {
 
     /// Counts an update, and writes a line of the log when one is due.
     pub fn report(&mut self, tokens: usize, norm: f64) -> Result<()> {
-        let seconds = self.since.last.elapsed().as_secs_f64();
-        self.since.last = Instant::now();
-        self.since.seconds += seconds;
-        self.since.tokens += tokens as u64;
-        self.state.seconds += seconds;
+        self.state.seconds += self.clock.lap();
         self.state.tokens += tokens as u64;
+        self.state.unlogged.tokens += tokens as u64;
         let step = self.state.step;
         self.log.advance(step);
         if !step.is_multiple_of(self.config.train.log_every) {
             return Ok(());
         }
-        let since = &self.since;
-        let event = Event::Step(Step {
+        let Unlogged { loss, tokens } = self.state.unlogged;
+        self.log.event(&Event::Step(Step {
             step,
             epoch: self.state.position.epoch,
-            loss: since.loss / since.tokens as f64,
+            loss: loss / tokens as f64,
             learning_rate: self.learning_rate(step),
             gradient_norm: norm,
-            tokens: since.tokens,
-            tokens_per_second: since.tokens as f64 / since.seconds.max(1e-9),
+            tokens,
+            tokens_per_second: tokens as f64 / self.clock.seconds.max(1e-9),
             seconds: self.state.seconds,
-        });
-        self.log.event(&event)?;
-        self.since = Since::now();
+        }))?;
+        self.state.unlogged = Unlogged::default();
+        self.clock = Clock::now();
         Ok(())
     }
 
@@ -189,7 +192,7 @@ impl Run {
         if let Some(translated) = translated {
             self.show(&translated);
         }
-        self.since.last = Instant::now();
+        self.clock.go_on();
         Ok(validation.best)
     }
 
@@ -245,7 +248,7 @@ impl Run {
         self.checkpoints
             .save(&self.state, bundle, &self.optimizer.state(), train.keep)?;
         self.saved = Some(self.state.step);
-        self.since.last = Instant::now();
+        self.clock.go_on();
         Ok(())
     }
 

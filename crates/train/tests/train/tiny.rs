@@ -44,7 +44,7 @@ clip_norm = 1.0
 moving_average = 0.99
 validate_every = 25
 save_every = 10
-log_every = 1
+log_every = 3
 keep = 2
 samples = 1
 
