@@ -104,7 +104,7 @@ impl DataConfig {
         }
     }
 
-    /// Checks every value, and that every file named exists, without reading any.
+    /// Checks every value; [`DataConfig::check_files`] looks for the files.
     pub fn validate(&self) -> Result<()> {
         for (key, tag) in [("source", &self.source), ("target", &self.target)] {
             check(!tag.trim().is_empty(), key, "the language tag is empty")?;
@@ -115,35 +115,42 @@ impl DataConfig {
             "max_length",
             "must be at least 2: one token and </s>",
         )?;
-        for paths in [Some(&self.train), self.valid.as_ref(), self.test.as_ref()]
-            .into_iter()
-            .flatten()
-        {
+        self.tokenizer.validate()
+    }
+
+    /// Checks that every file named exists, without reading any.
+    pub fn check_files(&self) -> Result<()> {
+        let corpora = [Some(&self.train), self.valid.as_ref(), self.test.as_ref()];
+        for paths in corpora.into_iter().flatten() {
             paths.resolve(&self.source, &self.target)?;
         }
-        self.tokenizer.validate()
+        self.tokenizer.check_files()
     }
 }
 
 impl TokenizerConfig {
-    /// Checks every value, and that the files named exist.
+    /// Checks every value.
     pub fn validate(&self) -> Result<()> {
+        check(
+            (4..=10_000_000).contains(&self.vocab_size),
+            "tokenizer.vocab_size",
+            "must be from 4 (</s>, <unk>, <pad> and one more) to 10,000,000",
+        )
+    }
+
+    fn check_files(&self) -> Result<()> {
         let files = match &self.file {
             None => vec![],
             Some(TokenizerFiles::Joint(path)) => vec![path],
             Some(TokenizerFiles::Separate(pair)) => vec![&pair.source, &pair.target],
         };
-        for path in files {
-            if !path.exists() {
-                let (path, tried) = (path.clone(), Vec::new());
-                return Err(Error::MissingFile { path, tried });
-            }
+        match files.into_iter().find(|path| !path.exists()) {
+            None => Ok(()),
+            Some(path) => Err(Error::MissingFile {
+                path: path.clone(),
+                tried: Vec::new(),
+            }),
         }
-        check(
-            (4..=u32::MAX as usize).contains(&self.vocab_size),
-            "tokenizer.vocab_size",
-            "must be at least 4: </s>, <unk>, <pad> and one more",
-        )
     }
 }
 

@@ -143,6 +143,7 @@ pub fn start_log(level: &str) {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
+        .log_internal_errors(false) // a terminal that is gone is no reason to stop
         .without_time()
         .try_init();
 }

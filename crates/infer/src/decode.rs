@@ -74,7 +74,7 @@ impl DecodeConfig {
             true => Ok(()),
             false => Err(ConfigError {
                 key,
-                message: format!("{key} is {message}"),
+                message: format!("is {message}"),
                 hint: hint.to_string(),
             }),
         };
@@ -88,7 +88,7 @@ impl DecodeConfig {
             length_penalty.is_finite(),
             "decode.length_penalty",
             length_penalty.to_string(),
-            "it must be a number; 1.0 ranks by the mean log-probability of a token",
+            "it must be a number; 0 ranks by probability alone",
         )?;
         check(
             max_length >= 2,
@@ -139,7 +139,10 @@ mod tests {
             change(&mut config);
             let error = config.validate().unwrap_err();
             assert_eq!(error.key, key);
-            assert!(error.message.starts_with(key), "{error}");
+            assert!(
+                error.to_string().starts_with(&format!("{key}: is")),
+                "{error}"
+            );
         }
     }
 

@@ -17,6 +17,8 @@ pub struct Translator<'a> {
 pub struct Translation {
     /// Best first, never empty.
     pub hypotheses: Vec<Hypothesis>,
+    /// Whether the best ended because of `decode.max_length` or `max_length_ratio`, not by itself.
+    pub cut: bool,
 }
 
 /// One translation of a line.
@@ -44,6 +46,7 @@ impl Translation {
                 tokens: Vec::new(),
                 score: 0.0,
             }],
+            cut: false,
         }
     }
 }
@@ -64,7 +67,8 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// One entry per line, in order. An empty line has an empty translation; no line is too long.
+    /// One entry per line, in order. An empty line has an empty translation. A line can be of any
+    /// length, but its translation ends at `decode.max_length`.
     pub fn translate(&self, lines: &[impl AsRef<str> + Sync]) -> Result<Vec<Translation>> {
         on_pool(|| self.translate_here(lines))
     }
@@ -86,6 +90,8 @@ impl<'a> Translator<'a> {
             let lines: Vec<usize> = batch.iter().map(|&i| full[i]).collect();
             let batch: Vec<&[u32]> = lines.iter().map(|&line| &*sources[line]).collect();
             for (line, found) in lines.into_iter().zip(self.search(&batch)?) {
+                let limit = self.config.limit(sources[line].len());
+                translations[line].cut = found[0].tokens.len() >= limit;
                 let hypotheses = found.into_iter().map(|found| self.read(found));
                 translations[line].hypotheses = hypotheses.collect::<Result<_>>()?;
             }

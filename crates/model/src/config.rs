@@ -30,7 +30,7 @@ pub struct Vocabularies {
 
 /// A value of `[model.…]` that cannot be.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("{message}")]
+#[error("{key}: {message}")]
 pub struct ConfigError {
     /// The key, such as `model.transformer.heads`.
     pub key: &'static str,

@@ -116,20 +116,17 @@ fn update(p: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32], rates: Rates) 
     }
 }
 
-/// The Euclidean norm of all gradients together; sums in a fixed order.
-pub fn gradient_norm<'a>(
-    gradients: impl IntoIterator<Item = &'a Tensor>,
-    path: Path,
-) -> Result<f64> {
+/// The Euclidean norm of tensors taken together; sums in a fixed order.
+pub fn norm_of_all<'a>(tensors: impl IntoIterator<Item = &'a Tensor>, path: Path) -> Result<f64> {
     let mut squares = 0.0;
-    for gradient in gradients {
+    for tensor in tensors {
         squares += match path {
             Path::Composed => {
-                let sum = gradient.sqr()?.sum_all()?;
+                let sum = tensor.sqr()?.sum_all()?;
                 f64::from(sum.to_dtype(DType::F32)?.to_scalar::<f32>()?)
             }
             Path::Fused => {
-                let chunks: &[f32] = &view(gradient)?;
+                let chunks: &[f32] = &view(tensor)?;
                 let sums: Vec<f32> = chunks.par_chunks(CHUNK).map(square_sum).collect();
                 sums.into_iter().map(f64::from).sum()
             }
@@ -259,7 +256,7 @@ mod tests {
             Tensor::new(&[0.0f32, 4.0], &Device::Cpu)?,
         ];
         for path in Path::ALL {
-            assert_eq!(gradient_norm(&gradients, path)?, 5.0);
+            assert_eq!(norm_of_all(&gradients, path)?, 5.0);
         }
         assert_eq!(clip_factor(5.0, Some(1.0)), 0.2);
         assert_eq!(clip_factor(5.0, Some(10.0)), 1.0);

@@ -1,5 +1,7 @@
 //! Matrix products through the `gemm` crate, behind checked views: the crate's only `unsafe` kernel.
 
+use std::ops::Range;
+
 use gemm::Parallelism;
 
 /// A read-only matrix in a slice, with any strides.
@@ -34,6 +36,17 @@ impl<'a> Mat<'a> {
             cols,
             row_stride: width,
             col_stride: 1,
+        }
+    }
+
+    /// Some of the rows.
+    pub(crate) fn rows(self, rows: &Range<usize>) -> Self {
+        assert!(rows.end <= self.rows);
+        let start = (rows.start * self.row_stride).min(self.data.len());
+        Self {
+            data: &self.data[start..],
+            rows: rows.len(),
+            ..self
         }
     }
 
@@ -77,6 +90,19 @@ impl<'a> MatMut<'a> {
             rows,
             cols,
             width,
+        }
+    }
+}
+
+impl MatMut<'_> {
+    /// Some of the rows.
+    pub(crate) fn rows(self, rows: &Range<usize>) -> Self {
+        assert!(rows.end <= self.rows);
+        let start = (rows.start * self.width).min(self.data.len());
+        Self {
+            data: &mut self.data[start..],
+            rows: rows.len(),
+            ..self
         }
     }
 }

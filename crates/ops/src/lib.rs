@@ -27,7 +27,7 @@ mod simd;
 mod testing;
 mod threads;
 
-pub use adam::{Adam, clip_factor, gradient_norm, moving_average};
+pub use adam::{Adam, clip_factor, moving_average, norm_of_all};
 pub use attention::{Mask, attention, self_attention};
 pub use embed::embed;
 pub use linear::{Activation, Linear, linear, linear_activated, project};

@@ -9,11 +9,11 @@ use crate::checkpoint::Checkpoints;
 use crate::{Config, Error, Result, storage};
 
 /// Averages the parameters of a run's last checkpoints (Vaswani et al. 2017, §6.1) into a bundle,
-/// `averaged` in the run's folder unless `out` says otherwise; returns where it is.
-pub fn average(folder: &Path, last: usize, out: Option<PathBuf>) -> Result<PathBuf> {
+/// `averaged` in the run's folder unless `out` says otherwise; returns where it is, and the steps.
+pub fn average(folder: &Path, last: usize, out: Option<PathBuf>) -> Result<(PathBuf, Vec<u64>)> {
     let checkpoints = Checkpoints::of(folder);
-    let steps = checkpoints.steps()?;
-    let config = Config::read(&folder.join("config.toml"), &[])?;
+    let mut steps = checkpoints.steps()?;
+    steps.retain(|&step| step > 0); // the first has not learnt anything
     if steps.is_empty() {
         return Err(Error::NoCheckpoint(folder.to_path_buf()));
     }
@@ -24,9 +24,13 @@ pub fn average(folder: &Path, last: usize, out: Option<PathBuf>) -> Result<PathB
             asked: last,
         });
     }
+    let config = Config::read(&folder.join("config.toml"), &[])?;
+    let out = out.unwrap_or_else(|| folder.join("averaged"));
+    storage::check_replaceable(&out)?;
+    let steps = steps.split_off(steps.len() - last);
     let mut sums: BTreeMap<String, Tensor> = BTreeMap::new();
     let mut tokenizers = None;
-    for &step in &steps[steps.len() - last..] {
+    for &step in &steps {
         let checkpoint = checkpoints.read(step)?;
         for (name, tensor) in checkpoint.parameters(&Device::Cpu)? {
             let sum = match sums.get(&name) {
@@ -49,7 +53,6 @@ pub fn average(folder: &Path, last: usize, out: Option<PathBuf>) -> Result<PathB
         &config.decode,
         &sums,
     )?;
-    let out = out.unwrap_or_else(|| folder.join("averaged"));
     storage::write_folder(&out, &files)?;
-    Ok(out)
+    Ok((out, steps))
 }

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use attend_data::Position;
@@ -33,6 +34,7 @@ pub struct State {
 pub struct Unlogged {
     pub loss: f64,
     pub tokens: u64,
+    pub seconds: f64,
 }
 
 /// The best validation so far.
@@ -77,26 +79,37 @@ impl Checkpoints {
         optimizer: &BTreeMap<String, Tensor>,
         keep: usize,
     ) -> Result<PathBuf> {
-        let name = format!("checkpoint-{}", state.step);
-        let folder = self.folder.join(&name);
+        let folder = self.folder.join(format!("checkpoint-{}", state.step));
         let tensors = serialize(optimizer).map_err(|e| self.damaged(&folder, e.to_string()))?;
         let json = serde_json::to_vec_pretty(state);
         let json = json.map_err(|e| self.damaged(&folder, e.to_string()))?;
         bundle.push((OPTIMIZER.to_string(), tensors));
         bundle.push((STATE.to_string(), json));
         storage::write_folder(&folder, &bundle)?;
-        storage::point(&self.folder.join("last"), &name)?;
-        if state.best.is_some_and(|best| best.step == state.step) {
-            storage::point(&self.folder.join("best"), &name)?;
-        }
-        self.rotate(keep, state.best)?;
+        self.point(state)?;
+        self.rotate(state, keep)?;
         Ok(folder)
     }
 
-    fn rotate(&self, keep: usize, best: Option<Best>) -> Result<()> {
-        let steps = self.steps()?;
-        let old = steps.iter().rev().skip(keep);
-        for step in old.filter(|&&step| best.is_none_or(|best| best.step != step)) {
+    /// Points `last` to the checkpoint of this state, and `best` to the best.
+    pub fn point(&self, state: &State) -> Result<()> {
+        let name = |step: u64| format!("checkpoint-{step}");
+        storage::point(&self.folder.join("last"), &name(state.step))?;
+        match state.best.map(|best| name(best.step)) {
+            Some(best) if self.folder.join(&best).exists() => {
+                storage::point(&self.folder.join("best"), &best)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the checkpoints before this state's, but for the newest and the best. Those after it
+    /// were damaged, and are left for someone to look at until training comes to their step.
+    fn rotate(&self, state: &State, keep: usize) -> Result<()> {
+        let mut steps = self.steps()?;
+        steps.retain(|&step| step <= state.step);
+        let old = steps.iter().rev().skip(keep.max(1));
+        for step in old.filter(|&&step| state.best.is_none_or(|best| best.step != step)) {
             let path = self.folder.join(format!("checkpoint-{step}"));
             fs::remove_dir_all(&path).map_err(|source| Error::Write { path, source })?;
         }
@@ -105,14 +118,20 @@ impl Checkpoints {
 
     /// The steps that have a checkpoint, rising.
     pub fn steps(&self) -> Result<Vec<u64>> {
-        let entries = fs::read_dir(&self.folder).map_err(|source| Error::Read {
-            path: self.folder.clone(),
-            source,
-        })?;
+        let entries = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|source| Error::Read {
+                path: self.folder.clone(),
+                source,
+            })?,
+        };
         let mut steps: Vec<u64> = entries
             .filter_map(|entry| {
-                let name = entry.ok()?.file_name();
-                name.to_str()?.strip_prefix("checkpoint-")?.parse().ok()
+                let entry = entry.ok()?;
+                let name = entry.file_name().into_string().ok()?;
+                let step: u64 = name.strip_prefix("checkpoint-")?.parse().ok()?;
+                let ours = name == format!("checkpoint-{step}") && entry.path().is_dir();
+                ours.then_some(step)
             })
             .collect();
         steps.sort_unstable();

@@ -120,9 +120,13 @@ pub enum Metric {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AdamConfig {
+    /// Decay of the mean of gradients.
     pub beta1: f64,
+    /// Decay of the mean of their squares.
     pub beta2: f64,
+    /// Added to the root of that mean, so that nothing is divided by zero.
     pub epsilon: f64,
+    /// Share of itself that each parameter loses per step, times the learning rate.
     pub weight_decay: f64,
 }
 
@@ -138,55 +142,35 @@ impl Default for AdamConfig {
 }
 
 impl Config {
-    /// Reads a config file, then applies `key=value` overrides in their order.
+    /// Reads a config file, with `key=value` overrides applied in their order. That the files it
+    /// names exist is not looked at.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
             path: path.to_path_buf(),
             source,
         })?;
-        let mut config: Self = toml_error::parse(&text, &path.display().to_string())?;
-        for text in overrides {
-            config = config.set(text)?;
-        }
+        let place = path.display().to_string();
+        let config: Self = match overrides {
+            [] => toml_error::parse(&text, &place)?,
+            overrides => {
+                let mut table = toml_error::parse(&text, &place)?;
+                for text in overrides {
+                    set(&mut table, text)?;
+                }
+                let merged = table.to_string();
+                match toml::from_str(&merged) {
+                    Ok(config) => config,
+                    Err(error) => {
+                        // The file's own mistakes come first, with their line.
+                        toml_error::parse::<Self>(&text, &place)?;
+                        let place = format!("--set {}", overrides.join(" --set "));
+                        return Err(toml_error::explain(&error, &merged, &place));
+                    }
+                }
+            }
+        };
         config.validate()?;
         Ok(config)
-    }
-
-    /// This config with one value changed: `train.steps=100`.
-    fn set(&self, text: &str) -> Result<Self> {
-        let error = |message: String, hint: &str| Error::Config {
-            place: format!("--set {text}"),
-            message,
-            hint: Some(hint.to_string()),
-        };
-        let Some((key, value)) = text.split_once('=') else {
-            return Err(error("no `=`".into(), "write it as --set train.steps=100"));
-        };
-        let (key, value) = (key.trim(), value.trim());
-        // A bare word is text: `--set out=runs/mine` needs no quotes.
-        let value = toml::from_str::<toml::Table>(&format!("value = {value}"))
-            .ok()
-            .and_then(|mut table| table.remove("value"))
-            .unwrap_or_else(|| toml::Value::String(value.to_string()));
-        let mut root = toml::Table::try_from(self).map_err(|e| error(e.to_string(), ""))?;
-        let mut names: Vec<&str> = key.split('.').collect();
-        let last = names.pop().unwrap_or_default();
-        let mut table = &mut root;
-        for name in names {
-            let entry = table
-                .entry(name)
-                .or_insert_with(|| toml::Table::new().into());
-            let toml::Value::Table(inner) = entry else {
-                return Err(error(
-                    format!("`{name}` is not a table"),
-                    "see `train config CONFIG`",
-                ));
-            };
-            table = inner;
-        }
-        table.insert(last.to_string(), value);
-        let text = toml::to_string(&root).map_err(|e| error(e.to_string(), ""))?;
-        toml_error::parse(&text, &format!("--set {key}"))
     }
 
     /// The whole config, defaults filled in, as TOML.
@@ -201,81 +185,163 @@ impl Config {
     }
 
     fn validate(&self) -> Result<()> {
-        let train = &self.train;
-        let check = |fine: bool, key: &str, message: String, hint: &str| {
-            if fine {
-                return Ok(());
-            }
-            Err(Error::Config {
-                place: key.to_string(),
-                message,
-                hint: Some(hint.to_string()),
-            })
-        };
         self.data.validate()?;
         self.model.validate()?;
         self.decode.validate()?;
+        self.train.validate()?;
+        check(
+            !self.out.as_os_str().is_empty(),
+            "out",
+            "is empty",
+            "name the folder that the run is to write, such as runs/mine",
+        )?;
+        let unjudged = self.data.valid.is_none();
+        for (key, asked) in [
+            ("train.patience", self.train.patience.is_some()),
+            ("train.metric", self.train.metric != Metric::Loss),
+        ] {
+            check(
+                !(asked && unjudged),
+                key,
+                "there is nothing to validate on",
+                "give data.valid, or leave the key out",
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl TrainConfig {
+    fn validate(&self) -> Result<()> {
+        let counts = [
+            ("train.steps", Some(self.steps)),
+            ("train.epochs", self.epochs),
+            ("train.accumulate", Some(self.accumulate as u64)),
+            ("train.keep", Some(self.keep as u64)),
+            ("train.log_every", Some(self.log_every)),
+            ("train.patience", self.patience),
+        ];
+        for (key, count) in counts {
+            check(count != Some(0), key, "is 0", "it must be at least 1")?;
+        }
+        check(
+            self.accumulate <= 1_000_000,
+            "train.accumulate",
+            &format!("is {}", self.accumulate),
+            "batches added up for one update: at most a million",
+        )?;
+        let shares = [
+            (
+                "train.label_smoothing",
+                Some(f64::from(self.label_smoothing)),
+            ),
+            ("train.moving_average", self.moving_average),
+            ("train.adam.beta1", Some(self.adam.beta1)),
+            ("train.adam.beta2", Some(self.adam.beta2)),
+        ];
+        for (key, share) in shares {
+            let fine = share.is_none_or(|share| (0.0..1.0).contains(&share));
+            let message = format!("is {}", share.unwrap_or_default());
+            check(fine, key, &message, "it must be at least 0 and below 1")?;
+        }
         let positive = [
-            ("train.steps", train.steps),
-            ("train.accumulate", train.accumulate as u64),
-            ("train.keep", train.keep as u64),
-            ("train.log_every", train.log_every),
+            ("train.clip_norm", self.clip_norm),
+            ("train.minutes", self.minutes),
+            (
+                "train.schedule.learning_rate",
+                Some(self.schedule.learning_rate),
+            ),
         ];
         for (key, value) in positive {
-            check(value > 0, key, "is 0".into(), "it must be at least 1")?;
+            let fine = value.is_none_or(|value| value > 0.0 && value.is_finite());
+            let message = format!("is {}", value.unwrap_or_default());
+            check(fine, key, &message, "it must be above 0")?;
         }
-        let smoothing = train.label_smoothing;
+        let ScheduleConfig {
+            minimum,
+            learning_rate,
+            ..
+        } = self.schedule;
         check(
-            (0.0..1.0).contains(&smoothing),
-            "train.label_smoothing",
-            format!("is {smoothing}"),
-            "it must be at least 0 and below 1; the paper's is 0.1",
+            (0.0..=learning_rate).contains(&minimum),
+            "train.schedule.minimum",
+            &format!("is {minimum}"),
+            "it must be from 0 to learning_rate",
         )?;
-        for (key, value) in [
-            ("train.moving_average", train.moving_average),
-            ("train.adam.beta1", Some(train.adam.beta1)),
-            ("train.adam.beta2", Some(train.adam.beta2)),
-        ] {
-            let fine = value.is_none_or(|value| (0.0..1.0).contains(&value));
-            check(
-                fine,
-                key,
-                format!("is {}", value.unwrap_or(0.0)),
-                "it must be at least 0 and below 1",
-            )?;
-        }
-        let rate = train.schedule.learning_rate;
+        let AdamConfig {
+            epsilon,
+            weight_decay,
+            ..
+        } = self.adam;
         check(
-            rate > 0.0 && rate.is_finite(),
-            "train.schedule.learning_rate",
-            format!("is {rate}"),
-            "it must be above 0",
+            (1e-30..1.0).contains(&epsilon),
+            "train.adam.epsilon",
+            &format!("is {epsilon}"),
+            "it must be small but not 0; the paper's is 1e-9",
         )?;
-        for (key, value) in [
-            ("train.clip_norm", train.clip_norm),
-            ("train.minutes", train.minutes),
-        ] {
-            let fine = value.is_none_or(|value| value > 0.0);
-            check(
-                fine,
-                key,
-                format!("is {}", value.unwrap_or(0.0)),
-                "it must be above 0; leave it out for no limit",
-            )?;
-        }
-        let scored = train.metric == Metric::Loss || train.translate > 0;
         check(
-            scored,
+            (0.0..f64::INFINITY).contains(&weight_decay),
+            "train.adam.weight_decay",
+            &format!("is {weight_decay}"),
+            "it must be at least 0; 0.01 is usual",
+        )?;
+        check(
+            self.metric == Metric::Loss || self.translate > 0,
             "train.metric",
-            "needs translations, but train.translate is 0".into(),
+            "needs translations, but train.translate is 0",
             "set train.translate to the number of validation sentences to score",
         )?;
-        let judged = train.patience.is_none() || self.data.valid.is_some();
         check(
-            judged,
+            self.patience.is_none() || self.validate_every > 0,
             "train.patience",
-            "there is nothing to validate on".into(),
-            "give data.valid, or leave train.patience out",
+            "needs validations, but train.validate_every is 0",
+            "set train.validate_every to the steps between two validations",
         )
     }
+}
+
+fn check(fine: bool, key: &str, message: &str, hint: &str) -> Result<()> {
+    match fine {
+        true => Ok(()),
+        false => Err(Error::Config {
+            place: key.to_string(),
+            message: message.to_string(),
+            hint: Some(hint.to_string()),
+        }),
+    }
+}
+
+/// Changes one value of a config that is still a table: `train.steps=100`.
+fn set(table: &mut toml::Table, text: &str) -> Result<()> {
+    let error = |message: String, hint: &str| Error::Config {
+        place: format!("--set {text}"),
+        message,
+        hint: Some(hint.to_string()),
+    };
+    let Some((key, value)) = text.split_once('=') else {
+        return Err(error("no `=`".into(), "write it as --set train.steps=100"));
+    };
+    let (key, value) = (key.trim(), value.trim());
+    // A bare word is text: `--set out=runs/mine` needs no quotes.
+    let value = toml::from_str::<toml::Table>(&format!("value = {value}"))
+        .ok()
+        .and_then(|mut table| table.remove("value"))
+        .unwrap_or_else(|| toml::Value::String(value.to_string()));
+    let mut names: Vec<&str> = key.split('.').collect();
+    let last = names.pop().unwrap_or_default();
+    let mut table = table;
+    for name in names {
+        let entry = table
+            .entry(name)
+            .or_insert_with(|| toml::Table::new().into());
+        let toml::Value::Table(inner) = entry else {
+            return Err(error(
+                format!("`{name}` is not a table"),
+                "see `train config CONFIG`",
+            ));
+        };
+        table = inner;
+    }
+    table.insert(last.to_string(), value);
+    Ok(())
 }

@@ -32,6 +32,12 @@ pub enum Error {
     Damaged { path: PathBuf, problem: String },
     #[error("the training data is not what {} was trained on", .0.display())]
     DataChanged(PathBuf),
+    #[error("{} already exists, and is not a bundle that `train average` wrote", .0.display())]
+    Taken(PathBuf),
+    #[error("{}/config.toml no longer describes its model: {problem}", folder.display())]
+    ConfigChanged { folder: PathBuf, problem: String },
+    #[error("step {step}: parameters are not finite; they were not saved")]
+    NotFinite { step: u64 },
     #[error("step {step}: the norm of the gradient is {norm}")]
     Diverged { step: u64, norm: f64 },
     #[error("no gradient reached `{0}`")]
@@ -74,8 +80,21 @@ impl Error {
             Error::DataChanged(_) => {
                 "put the files of [data] back as they were, or start a new run".to_string()
             }
-            Error::Diverged { .. } => {
-                "training diverged; resume from the last checkpoint with a lower train.schedule.learning_rate, a longer warmup or train.clip_norm".to_string()
+            Error::Diverged { .. } | Error::NotFinite { .. } => {
+                "training diverged: lower train.schedule.learning_rate, lengthen its warmup or set train.clip_norm, in the run's config.toml to resume it or for a new run".to_string()
+            }
+            Error::Taken(_) => "give -o a folder that does not exist yet".to_string(),
+            Error::ConfigChanged { .. } => {
+                "put [model] and train.moving_average back as they were, or start a new run".to_string()
+            }
+            Error::FewCheckpoints { .. } => {
+                "ask for fewer with --last; train.keep says how many a run keeps".to_string()
+            }
+            Error::Read { .. } => {
+                "check the path; it is relative to the folder in which the command runs".to_string()
+            }
+            Error::Write { .. } => {
+                "check that `out` is a folder that can be written, on a disk with room".to_string()
             }
             _ => return None,
         };

@@ -177,9 +177,10 @@ fn to_stderr(line: &str) {
 
 fn bar(step: u64, steps: u64) -> ProgressBar {
     let bar = ProgressBar::new(steps).with_position(step);
-    let template = "{bar:24} step {pos}/{len} · {msg} · {eta} left";
+    let template = "{bar:12} step {pos}/{len} · {msg} · {eta} left";
     let style = ProgressStyle::with_template(template);
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_message("starting");
     bar.enable_steady_tick(Duration::from_millis(500));
     bar.reset_eta();
     bar

@@ -1,7 +1,7 @@
 //! `train`: from a config to a model that translates.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -106,6 +106,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             compute,
         } => {
             let config = Config::read(&source.config, &source.overrides)?;
+            check_apart(&source.config, &config)?;
             let start = if overwrite {
                 Start::Overwrite
             } else {
@@ -121,7 +122,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             on_pool(|| carry_on(Run::resume(&run, device, path)?, &stop))
         }
         Command::Average { run, last, output } => {
-            let bundle = average(&run, last as usize, output)?;
+            let (bundle, steps) = average(&run, last as usize, output)?;
+            tracing::info!("averaged the checkpoints of steps {steps:?}");
             writeln!(io::stdout(), "{}", bundle.display())?;
             Ok(ExitCode::SUCCESS)
         }
@@ -141,6 +143,20 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// A run writes its own `config.toml`; it must not be the one that it was started from.
+fn check_apart(path: &Path, config: &Config) -> Result<(), Error> {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let written = real(&config.out.join("config.toml"));
+    if written.is_some() && written == real(path) {
+        return Err(Error::Config {
+            place: path.display().to_string(),
+            message: format!("the run in {} would write over it", config.out.display()),
+            hint: Some("choose another folder for `out`, or another name for the config".into()),
+        });
+    }
+    Ok(())
+}
+
 /// Trains to the end, then shows what the model can do.
 fn carry_on(mut run: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
     let ending = train(&mut run, stop)?;
@@ -155,6 +171,7 @@ fn carry_on(mut run: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
     if ending == Ending::Patience {
         tracing::info!("stopped early: validation no longer improves");
     }
+    stop.stop_waiting();
     if let Some(translated) = run.test()? {
         show(&translated, run.config.train.samples)?;
     }

@@ -1,6 +1,7 @@
 //! How a run begins: anew, or where it stopped.
 
 use std::fs;
+use std::io;
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
@@ -27,10 +28,13 @@ impl Run {
     /// Starts a new run: checks all it can before it writes anything.
     pub fn start(config: Config, start: Start, device: Device, path: Path) -> Result<Self> {
         let folder = config.out.clone();
-        let used = folder.join("config.toml").exists() || folder.join("last").exists();
+        let used =
+            folder.join("config.toml").exists() || !Checkpoints::of(&folder).steps()?.is_empty();
         if used && start == Start::New {
             return Err(Error::UsedFolder(folder));
         }
+        storage::check_writable(&folder)?;
+        config.data.check_files()?;
         corpus(&config, config.data.test.as_ref())?; // so that the end has no surprise
         let setup = Setup::new(config, None, device, path)?;
         if used {
@@ -75,12 +79,14 @@ impl Run {
         let parameters = checkpoint.parameters(&setup.device)?;
         let moments = checkpoint.optimizer(&setup.device)?;
         let restored = setup.optimizer.restore(&parameters, &moments);
-        restored.map_err(|problem| Error::Damaged {
-            path: checkpoint.folder,
+        // The checkpoint is sound, so it is the config that has changed.
+        restored.map_err(|problem| Error::ConfigChanged {
+            folder: folder.to_path_buf(),
             problem,
         })?;
         let mut run = setup.run(checkpoint.state)?;
         run.saved = Some(run.state.step);
+        run.checkpoints.point(&run.state)?; // a kill may have come before it, or damage after
         Ok(run)
     }
 }
@@ -138,9 +144,14 @@ impl Setup {
             .validation
             .map(|corpus| Validator::new(corpus, &tokenizers, &config));
         let (dataset, budget) = (Arc::new(self.dataset), config.data.batch_tokens);
-        let log = Log::open(&config.out, state.step, config.train.steps)?;
+        let batches = Batches::new(dataset, budget, config.seed, state.position)?;
+        let log = Log::open(
+            &config.out,
+            state.step,
+            last_step(&config, batches.epoch_len()),
+        )?;
         let run = Run {
-            batches: Batches::new(dataset, budget, config.seed, state.position)?,
+            batches,
             vocabularies: vocabularies(&tokenizers),
             validator: validator.transpose()?,
             checkpoints: Checkpoints::of(&config.out),
@@ -150,6 +161,7 @@ impl Setup {
             path: self.path,
             clock: Clock::now(),
             saved: None,
+            epoch: state.position.epoch,
             config,
             state,
             tokenizers,
@@ -165,6 +177,19 @@ impl Setup {
         ));
         Ok(run)
     }
+}
+
+/// Where training ends at the latest, if epochs are all alike.
+fn last_step(config: &Config, epoch_len: usize) -> u64 {
+    let updates = |epochs: u64| {
+        let batches = epochs.saturating_mul(epoch_len as u64);
+        batches.div_ceil(config.train.accumulate as u64)
+    };
+    let steps = config.train.steps;
+    config
+        .train
+        .epochs
+        .map_or(steps, |epochs| steps.min(updates(epochs)))
 }
 
 /// A corpus of the config, if it names one.
@@ -188,8 +213,18 @@ fn remove_run(folder: &FilePath) -> Result<()> {
         let path = folder.join(format!("checkpoint-{step}"));
         fs::remove_dir_all(&path).map_err(|source| Error::Write { path, source })?;
     }
-    for name in ["last", "best", "metrics.jsonl", "config.toml"] {
-        let _ = fs::remove_file(folder.join(name));
+    for name in ["last", "best", "averaged", "metrics.jsonl", "config.toml"] {
+        let path = folder.join(name);
+        let removed = match path.is_dir() && !path.is_symlink() {
+            true => fs::remove_dir_all(&path),
+            false => fs::remove_file(&path),
+        };
+        match removed {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::Write { path, source });
+            }
+            _ => {}
+        }
     }
     Ok(())
 }

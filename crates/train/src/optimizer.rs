@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use attend_model::{Params, Path};
-use attend_ops::{Adam, Param, clip_factor, gradient_norm, moving_average};
+use attend_ops::{Adam, Param, clip_factor, moving_average, norm_of_all};
 use candle_core::{Tensor, Var};
 
 use crate::config::TrainConfig;
@@ -47,7 +47,7 @@ impl Optimizer {
             gradient.ok_or_else(|| Error::NoGradient(param.name().to_string()))
         });
         let gradients = gradients.collect::<Result<Vec<&Tensor>>>()?;
-        let norm = gradient_norm(gradients.iter().copied(), self.path)?;
+        let norm = norm_of_all(gradients.iter().copied(), self.path)?;
         if !norm.is_finite() {
             return Err(Error::Diverged { step, norm });
         }

@@ -3,6 +3,7 @@ use std::time::Instant;
 use attend_data::{Batch, Batches, Tokenizers};
 use attend_infer::Bundle;
 use attend_model::{ModelConfig, Packed, Pass, Path, Seq2Seq, Vocabularies};
+use attend_ops::norm_of_all;
 use candle_core::{Device, Tensor};
 
 use crate::checkpoint::{Best, Checkpoints, State, Unlogged};
@@ -30,32 +31,23 @@ pub struct Run {
     pub(crate) saved: Option<u64>,
     pub(crate) log: Log,
     pub(crate) clock: Clock,
+    /// The epoch of the last update's first batch.
+    pub(crate) epoch: u64,
 }
 
 /// Times training; validating and saving do not count.
-pub(crate) struct Clock {
-    /// When the last update was reported, or training went on.
-    last: Instant,
-    /// Since the last line of the log.
-    seconds: f64,
-}
+pub(crate) struct Clock(Instant);
 
 impl Clock {
     pub(crate) fn now() -> Self {
-        let last = Instant::now();
-        Self { last, seconds: 0.0 }
+        Self(Instant::now())
     }
 
-    /// The seconds since the last update.
+    /// The seconds since the last lap, or since training went on.
     fn lap(&mut self) -> f64 {
-        let lap = self.last.elapsed().as_secs_f64();
-        self.last = Instant::now();
-        self.seconds += lap;
+        let lap = self.0.elapsed().as_secs_f64();
+        *self = Self::now();
         lap
-    }
-
-    fn go_on(&mut self) {
-        self.last = Instant::now();
     }
 }
 
@@ -67,7 +59,7 @@ impl Run {
             .config
             .train
             .patience
-            .is_some_and(|limit| waited >= limit.max(1));
+            .is_some_and(|limit| waited >= limit);
         match stop.status() {
             Some(status) => Some(Ending::Signal(status)),
             None if self.at_limit() => Some(Ending::Limit),
@@ -90,6 +82,7 @@ impl Run {
     /// The batches of the next update; fewer than `accumulate` at the last epoch's end.
     pub fn next_update(&mut self) -> Vec<Batch> {
         let mut batches = Vec::new();
+        self.epoch = self.state.position.epoch;
         for _ in 0..self.config.train.accumulate {
             let (batch, position) = self.batches.next_batch();
             batches.push(batch);
@@ -139,27 +132,32 @@ impl Run {
 
     /// Counts an update, and writes a line of the log when one is due.
     pub fn report(&mut self, tokens: usize, norm: f64) -> Result<()> {
-        self.state.seconds += self.clock.lap();
+        let seconds = self.clock.lap();
+        self.state.seconds += seconds;
         self.state.tokens += tokens as u64;
+        self.state.unlogged.seconds += seconds;
         self.state.unlogged.tokens += tokens as u64;
         let step = self.state.step;
         self.log.advance(step);
         if !step.is_multiple_of(self.config.train.log_every) {
             return Ok(());
         }
-        let Unlogged { loss, tokens } = self.state.unlogged;
+        let Unlogged {
+            loss,
+            tokens,
+            seconds,
+        } = self.state.unlogged;
         self.log.event(&Event::Step(Step {
             step,
-            epoch: self.state.position.epoch,
+            epoch: self.epoch,
             loss: loss / tokens as f64,
             learning_rate: self.learning_rate(step),
             gradient_norm: norm,
             tokens,
-            tokens_per_second: tokens as f64 / self.clock.seconds.max(1e-9),
+            tokens_per_second: tokens as f64 / seconds.max(1e-9),
             seconds: self.state.seconds,
         }))?;
         self.state.unlogged = Unlogged::default();
-        self.clock = Clock::now();
         Ok(())
     }
 
@@ -192,7 +190,7 @@ impl Run {
         if let Some(translated) = translated {
             self.show(&translated);
         }
-        self.clock.go_on();
+        self.clock = Clock::now();
         Ok(validation.best)
     }
 
@@ -203,7 +201,7 @@ impl Run {
             Metric::Bleu => validation.bleu.unwrap_or(0.0),
             Metric::Chrf => validation.chrf.unwrap_or(0.0),
         };
-        let better = self.state.best.is_none_or(|best| value > best.value);
+        let better = value.is_finite() && self.state.best.is_none_or(|best| value > best.value);
         if better {
             self.state.best = Some(Best {
                 step: validation.step,
@@ -238,6 +236,11 @@ impl Run {
             ..
         } = &self.config;
         let parameters = self.optimizer.parameters();
+        if !norm_of_all(parameters.values(), self.path)?.is_finite() {
+            return Err(Error::NotFinite {
+                step: self.state.step,
+            });
+        }
         let bundle = Bundle::files(
             model,
             self.vocabularies,
@@ -248,7 +251,7 @@ impl Run {
         self.checkpoints
             .save(&self.state, bundle, &self.optimizer.state(), train.keep)?;
         self.saved = Some(self.state.step);
-        self.clock.go_on();
+        self.clock = Clock::now();
         Ok(())
     }
 

@@ -12,7 +12,7 @@ pub struct ScheduleConfig {
     pub learning_rate: f64,
     /// Steps over which the learning rate rises linearly from zero.
     pub warmup: u64,
-    /// Where linear and cosine end, at the last step.
+    /// Where linear and cosine end, at step `train.steps`; the others do not use it.
     pub minimum: f64,
 }
 

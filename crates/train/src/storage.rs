@@ -29,9 +29,34 @@ fn sha256(bytes: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Whether [`write_folder`] may write there: nothing, or a bundle that it wrote itself.
+pub(crate) fn check_replaceable(folder: &Path) -> Result<()> {
+    let ours = folder.join(MANIFEST).exists() && !folder.join("trainer_state.json").exists();
+    match !folder.exists() || ours {
+        true => Ok(()),
+        false => Err(Error::Taken(folder.to_path_buf())),
+    }
+}
+
+/// Whether a folder can be made there, before the work whose result it is to hold.
+pub(crate) fn check_writable(folder: &Path) -> Result<()> {
+    let exists = folder.ancestors().find(|path| path.exists());
+    let exists = exists.unwrap_or(Path::new("."));
+    let probe = temporary(&exists.join("probe"));
+    let written = write_synced(&probe, &[]).and_then(|()| fs::remove_file(&probe));
+    written.map_err(|source| Error::Write {
+        path: folder.to_path_buf(),
+        source,
+    })
+}
+
 /// Writes a folder of files: to a temporary one, synced to disk, with a manifest of sizes and hashes
 /// last, which is then renamed. What had that name before is replaced.
 pub(crate) fn write_folder(folder: &Path, files: &[(String, Vec<u8>)]) -> Result<()> {
+    assert!(
+        folder.file_name().is_some(),
+        "a folder with a name of its own"
+    );
     let temporary = temporary(folder);
     let written = write_all(&temporary, files).and_then(|()| {
         if folder.exists() {
@@ -85,6 +110,14 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
 pub(crate) fn point(link: &Path, name: &str) -> Result<()> {
     let temporary = temporary(link);
     let _ = fs::remove_file(&temporary);
+    // A copy of a run may hold a folder where the run had a link.
+    if !link.is_symlink() && link.join(MANIFEST).exists() {
+        let removed = fs::remove_dir_all(link);
+        removed.map_err(|source| Error::Write {
+            path: link.to_path_buf(),
+            source,
+        })?;
+    }
     let made = std::os::unix::fs::symlink(name, &temporary)
         .and_then(|()| fs::rename(&temporary, link))
         .and_then(|()| sync_folder(parent(link)));
@@ -128,7 +161,7 @@ pub(crate) fn clean(folder: &Path) -> Result<()> {
     let removed = || -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
-            if entry.file_name().to_string_lossy().ends_with(TEMPORARY) {
+            if is_temporary(&entry.file_name().to_string_lossy()) {
                 match entry.file_type()?.is_dir() {
                     true => fs::remove_dir_all(entry.path())?,
                     false => fs::remove_file(entry.path())?,
@@ -144,6 +177,24 @@ pub(crate) fn clean(folder: &Path) -> Result<()> {
 }
 
 const TEMPORARY: &str = ".tmp";
+
+/// Whether a name is one that [`temporary`] gives to what a run writes.
+fn is_temporary(name: &str) -> bool {
+    let name = name
+        .strip_prefix('.')
+        .and_then(|name| name.strip_suffix(TEMPORARY));
+    name.is_some_and(|name| {
+        let names = [
+            "last",
+            "best",
+            "averaged",
+            "config.toml",
+            "metrics.jsonl",
+            "probe",
+        ];
+        names.contains(&name) || name.starts_with("checkpoint-")
+    })
+}
 
 fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -222,8 +273,13 @@ mod tests {
         let half = temporary(&root.path().join("checkpoint-2"));
         fs::create_dir(&half).unwrap();
         fs::write(half.join("a"), [1]).unwrap();
+        fs::write(root.path().join("notes.tmp"), "a user's own").unwrap();
         clean(root.path())?;
-        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
+        let left: Vec<_> = fs::read_dir(root.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        assert_eq!(left, ["notes.tmp"]);
         Ok(())
     }
 }

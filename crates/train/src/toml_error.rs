@@ -12,7 +12,7 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, place: &str) -> Result<T> {
     toml::from_str(text).map_err(|error| explain(&error, text, place))
 }
 
-fn explain(error: &toml::de::Error, text: &str, place: &str) -> Error {
+pub(crate) fn explain(error: &toml::de::Error, text: &str, place: &str) -> Error {
     let message = error.message().to_string();
     let span = error.span();
     let path = span.as_ref().and_then(|span| {

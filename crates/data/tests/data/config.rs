@@ -116,6 +116,19 @@ fn values_that_make_no_sense_are_refused_by_name() {
         refused(|c| c.source.clear()),
         "data.source: the language tag is empty"
     );
+}
+
+#[test]
+fn files_that_are_not_there_are_named_before_any_is_read() {
+    let dir = folder(&[("t.en", b"1\n"), ("t.de", b"1\n")]);
+    let good = DataConfig::new("en", "de", prefix(&dir, "t"));
+    good.check_files().unwrap();
+    let refused = |change: fn(&mut DataConfig)| {
+        let mut config = good.clone();
+        change(&mut config);
+        config.validate().unwrap(); // values are one thing, files another
+        message(&config.check_files().unwrap_err(), &dir)
+    };
     assert_eq!(
         refused(|c| c.target = "fr".into()),
         "no such file: t.fr (nor t.fr.gz)"

@@ -11,7 +11,7 @@ use super::output::{Output, check_apart};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  infer evaluate runs/quickstart --src data/test.en --ref data/test.de
+  infer evaluate runs/quickstart --src data/quickstart/test.en --ref data/quickstart/test.de
   infer evaluate runs/quickstart --src test.en --ref test.de --json -o test.hyp.de")]
 pub(crate) struct Args {
     /// A run folder (its best checkpoint), a checkpoint or a bundle

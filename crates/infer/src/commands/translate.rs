@@ -15,7 +15,7 @@ use super::output::{Output, check_apart};
 Examples:
   echo 'a dog runs' | infer translate runs/quickstart
   infer translate runs/quickstart news.en --beam 8 -o news.de
-  infer translate runs/quickstart/checkpoint-2000 news.en.gz --n-best 4 > news.nbest")]
+  infer translate runs/quickstart/checkpoint-850 news.en.gz --n-best 4 > news.nbest")]
 pub(crate) struct Args {
     /// A run folder (its best checkpoint), a checkpoint or a bundle
     run: PathBuf,
@@ -66,16 +66,20 @@ pub(crate) fn run(args: Args) -> Result<()> {
         let mut stderr = std::io::stderr().lock();
         let _ = writeln!(stderr, "one sentence per line; Ctrl-D ends");
     }
-    let mut line = 0;
+    let (mut line, mut cut) = (0, 0);
     for block in blocks {
         for translation in translator.translate(&block.lines)? {
             print(&mut output, &format, line, &translation)?;
             line += 1;
+            cut += usize::from(translation.cut);
         }
         output.flush()?;
         if let Some(error) = block.error {
             return Err(error);
         }
+    }
+    if cut > 0 {
+        tracing::warn!("{cut} translations were cut at decode.max_length or max_length_ratio");
     }
     Ok(())
 }

@@ -182,7 +182,7 @@ fn files_that_do_not_belong_together_are_refused() {
     assert!(text.contains("not the config of an Attend model"), "{text}");
     let text = edit("\"heads\": 2", "\"heads\": 0");
     assert!(
-        text.contains("config.json: model.transformer.heads is 0"),
+        text.contains("config.json: model.transformer.heads: is 0"),
         "{text}"
     );
     let text = edit("\"heads\"", "\"haeds\"");

@@ -30,10 +30,13 @@ fn infer(folder: &Path, args: &[&str], input: &[u8]) -> Ran {
     // One that fails early does not read its input.
     let _ = child.stdin.take().unwrap().write_all(input);
     let output = child.wait_with_output().unwrap();
+    // A model that has learnt nothing seldom ends a translation by itself.
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let cut = |line: &&str| !line.contains("translations were cut at decode.max_length");
     Ran {
         code: output.status.code().unwrap(),
         stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
+        stderr: stderr.split_inclusive('\n').filter(cut).collect(),
     }
 }
 
@@ -180,7 +183,7 @@ fn errors_say_what_where_and_how_to_fix_it() {
     );
     check(
         "translate bundle --beam 100000",
-        "decode.beam is 100000",
+        "decode.beam: is 100000",
         "from 1",
     );
     check(

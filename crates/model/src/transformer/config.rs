@@ -90,6 +90,9 @@ impl From<Activation> for ops::Activation {
     }
 }
 
+/// Sizes above this are taken for a slip of the pen.
+const LARGEST: usize = 100_000;
+
 impl TransformerConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
         let error = |key, message, hint: &str| {
@@ -104,8 +107,8 @@ impl TransformerConfig {
             ("model.transformer.d_ff", self.d_ff),
         ];
         for (key, size) in sizes {
-            if size == 0 {
-                return error(key, format!("{key} is 0"), "it must be at least 1");
+            if !(1..=LARGEST).contains(&size) {
+                return error(key, format!("is {size}"), "it must be from 1 to 100,000");
             }
         }
         let (d, heads) = (self.d_model, self.heads);
@@ -138,7 +141,7 @@ impl TransformerConfig {
             if !(0.0..1.0).contains(&rate) {
                 return error(
                     key,
-                    format!("{key} is {rate}"),
+                    format!("is {rate}"),
                     "it must be at least 0 and below 1",
                 );
             }

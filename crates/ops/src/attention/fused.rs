@@ -1,6 +1,7 @@
 //! Attention on CPU: one task per sentence, head after head. Forward keeps two numbers of each
 //! softmax; backward computes the weights again.
 
+use std::ops::Range;
 use std::sync::Mutex;
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
@@ -246,15 +247,27 @@ impl Sentence<'_> {
         Mat::columns(data, rows.len(), width, columns.first * d + head * w, w)
     }
 
-    /// q kᵀ into `scores` `[t, s]`.
-    fn score(&self, head: usize, scores: &mut [f32]) {
+    /// The queries, in blocks whose scores are few enough to hold: memory grows with the length of a
+    /// sentence, not with its square.
+    fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let (t, s) = self.sizes();
-        let (q, k) = (self.head(Which::Query, head), self.head(Which::Key, head));
+        let rows = (SCORES / s.max(1)).clamp(1, t.max(1));
+        (0..t)
+            .step_by(rows)
+            .map(move |start| start..t.min(start + rows))
+    }
+
+    /// q kᵀ of a block of queries, `[rows, s]`.
+    fn score(&self, head: usize, block: &Range<usize>, scores: &mut Vec<f32>) {
+        let (_, s) = self.sizes();
+        scores.resize(block.len() * s, 0.0);
+        let q = self.head(Which::Query, head).rows(block);
+        let k = self.head(Which::Key, head).t();
         product(
-            MatMut::new(scores, t, s),
+            MatMut::new(scores, block.len(), s),
             Write::Over,
             q,
-            k.t(),
+            k,
             Threads::One,
         );
     }
@@ -262,53 +275,67 @@ impl Sentence<'_> {
     fn forward(&self, y: &mut [f32], softmaxes: &mut [Softmax]) {
         let (t, s) = self.sizes();
         let (d, w, scale) = (self.plan.d, self.plan.head_width(), self.plan.scale());
-        let mut weights = vec![0.0; t * s];
-        for head in 0..self.plan.heads {
-            self.score(head, &mut weights);
+        let mut weights = Vec::new();
+        for (head, block) in heads_and_blocks(self.plan.heads, || self.blocks()) {
+            self.score(head, &block, &mut weights);
             let dropout = self.plan.dropout(self.index, head);
-            let softmaxes = &mut softmaxes[head * t..(head + 1) * t];
-            for (row, softmax) in softmaxes.iter_mut().enumerate() {
+            for (row, weights) in block.clone().zip(weights.chunks_exact_mut(s.max(1))) {
                 let visible = self.plan.mask.visible(row, s);
-                let weights = &mut weights[row * s..(row + 1) * s];
-                *softmax = softmax_row(weights, visible, scale, dropout.row(row));
+                let softmax = softmax_row(weights, visible, scale, dropout.row(row));
+                softmaxes[head * t + row] = softmax;
             }
-            let dst = MatMut::columns(y, t, d, head * w, w);
-            let (weights, v) = (Mat::new(&weights, t, s), self.head(Which::Value, head));
-            product(dst, Write::Over, weights, v, Threads::One);
+            let dst = MatMut::columns(y, t, d, head * w, w).rows(&block);
+            let weights = Mat::new(&weights, block.len(), s);
+            product(
+                dst,
+                Write::Over,
+                weights,
+                self.head(Which::Value, head),
+                Threads::One,
+            );
         }
     }
 
     fn backward(&self, dy: &[f32], softmaxes: &[Softmax], mut gradients: Gradients) {
         let (t, s) = self.sizes();
         let (plan, d, w) = (self.plan, self.plan.d, self.plan.head_width());
-        let mut weights = vec![0.0; t * s]; // first the scores, then the dropped weights
-        let mut slopes = vec![0.0; t * s]; // gradient of the dropped weights, then of the scores
-        for head in 0..plan.heads {
-            let dy = Mat::columns(dy, t, d, head * w, w);
+        let mut weights = Vec::new(); // first the scores, then the dropped weights
+        let mut slopes = Vec::new(); // gradient of the dropped weights, then of the scores
+        for (head, block) in heads_and_blocks(plan.heads, || self.blocks()) {
+            let rows = block.len();
+            let dy = Mat::columns(dy, t, d, head * w, w).rows(&block);
             let value = self.head(Which::Value, head).t();
-            self.score(head, &mut weights);
+            self.score(head, &block, &mut weights);
+            slopes.resize(rows * s, 0.0);
             product(
-                MatMut::new(&mut slopes, t, s),
+                MatMut::new(&mut slopes, rows, s),
                 Write::Over,
                 dy,
                 value,
                 Threads::One,
             );
             let dropout = plan.dropout(self.index, head);
-            for row in 0..t {
-                let here = row * s..(row + 1) * s;
+            let width = s.max(1);
+            let values = weights
+                .chunks_exact_mut(width)
+                .zip(slopes.chunks_exact_mut(width));
+            for (row, (weights, slopes)) in block.clone().zip(values) {
                 softmax_row_backward(
-                    &mut weights[here.clone()],
-                    &mut slopes[here],
+                    weights,
+                    slopes,
                     plan.mask.visible(row, s),
                     (softmaxes[head * t + row], plan.scale()),
                     dropout.row(row),
                 );
             }
-            let (weights, slopes) = (Mat::new(&weights, t, s), Mat::new(&slopes, t, s));
+            let (weights, slopes) = (Mat::new(&weights, rows, s), Mat::new(&slopes, rows, s));
+            let write = Write::first(block.start == 0);
             let dv = gradients.head(Which::Value, plan, s, head);
-            product(dv, Write::Over, weights.t(), dy, Threads::One);
-            let dq = gradients.head(Which::Query, plan, t, head);
+            product(dv, write, weights.t(), dy, Threads::One);
+            let dk = gradients.head(Which::Key, plan, s, head);
+            let query = self.head(Which::Query, head).rows(&block);
+            product(dk, write, slopes.t(), query, Threads::One);
+            let dq = gradients.head(Which::Query, plan, t, head).rows(&block);
             product(
                 dq,
                 Write::Over,
@@ -316,16 +343,18 @@ impl Sentence<'_> {
                 self.head(Which::Key, head),
                 Threads::One,
             );
-            let dk = gradients.head(Which::Key, plan, s, head);
-            product(
-                dk,
-                Write::Over,
-                slopes.t(),
-                self.head(Which::Query, head),
-                Threads::One,
-            );
         }
     }
+}
+
+/// Scores that are held at once.
+const SCORES: usize = 1 << 17;
+
+fn heads_and_blocks<B: Iterator<Item = Range<usize>>>(
+    heads: usize,
+    blocks: impl Fn() -> B,
+) -> impl Iterator<Item = (usize, Range<usize>)> {
+    (0..heads).flat_map(move |head| blocks().map(move |block| (head, block)))
 }
 
 /// Scores to dropped weights, in place.

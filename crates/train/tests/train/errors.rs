@@ -67,7 +67,7 @@ fn an_unknown_key_on_the_command_line_is_an_error_too() {
     refuses(
         &tiny,
         &arguments,
-        "--set train.stepz: unknown key `stepz` in [train]",
+        "--set train.stepz=5: unknown key `stepz` in [train]",
         "`steps`",
     );
 }

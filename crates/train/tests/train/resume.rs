@@ -152,3 +152,67 @@ fn a_run_is_not_resumed_on_other_data() {
         "{talk}"
     );
 }
+
+#[test]
+fn links_that_a_kill_left_behind_are_set_right_and_the_best_is_never_removed() {
+    let tiny = Tiny::new();
+    tiny.must(&["run", "config.toml", "--set", "train.keep=1"]);
+    let best = std::fs::read_link(tiny.path("run/best")).unwrap();
+    for link in ["last", "best"] {
+        std::fs::remove_file(tiny.path(&format!("run/{link}"))).unwrap();
+        std::os::unix::fs::symlink("checkpoint-10", tiny.path(&format!("run/{link}"))).unwrap();
+    }
+    tiny.must(&["resume", "run"]);
+    assert_eq!(std::fs::read_link(tiny.path("run/best")).unwrap(), best);
+    let last = std::fs::read_link(tiny.path("run/last")).unwrap();
+    assert_eq!(last.to_str(), Some("checkpoint-60"));
+}
+
+#[test]
+fn a_strange_newer_checkpoint_does_not_push_out_the_good_ones() {
+    let tiny = Tiny::new();
+    tiny.edit("steps = 60", "steps = 30");
+    tiny.must(&["run", "config.toml", "--set", "train.keep=1"]);
+    std::fs::create_dir(tiny.path("run/checkpoint-900000")).unwrap();
+    tiny.write("run/checkpoint-007", "a file");
+    let config = String::from_utf8(tiny.read("run/config.toml")).unwrap();
+    tiny.write(
+        "run/config.toml",
+        config.replace("steps = 30", "steps = 45"),
+    );
+    tiny.must(&["resume", "run"]);
+    let output = tiny.must(&["resume", "run"]);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        talk.contains("checkpoint-900000") && talk.contains("from step 45"),
+        "{talk}"
+    );
+}
+
+#[test]
+fn two_signals_of_any_kind_exit_at_once() {
+    let tiny = Tiny::new();
+    // A first step that takes long: as many batches as would fill minutes.
+    let long = [
+        "--set",
+        "train.accumulate=100000",
+        "--set",
+        "train.log_every=1",
+    ];
+    let arguments = with(&["run", "config.toml"], &long);
+    let mut child = tiny.command(&arguments).spawn().unwrap();
+    while !tiny.path("run/last").exists() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let start = std::time::Instant::now();
+    signal(&child, "TERM");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert!(
+        child.try_wait().unwrap().is_none(),
+        "the first waits for the step"
+    );
+    signal(&child, "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(start.elapsed() < std::time::Duration::from_secs(10));
+}

@@ -131,6 +131,7 @@ impl Tiny {
         let state = self.read(&format!("{run}/last/trainer_state.json"));
         let mut state: serde_json::Value = serde_json::from_slice(&state).unwrap();
         state["seconds"] = 0.into();
+        state["unlogged"]["seconds"] = 0.into();
         let files = [
             "model.safetensors",
             "optimizer.safetensors",

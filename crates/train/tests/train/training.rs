@@ -154,20 +154,35 @@ fn the_average_of_checkpoints_is_their_mean() {
             .unwrap();
         assert!(error.to_scalar::<f32>().unwrap() < 1e-6, "{name}");
     }
+    // What is not such a bundle is never replaced.
+    tiny.write("run/notes.txt", "mine");
+    for taken in ["run", "run/checkpoint-60", ".", "run/.."] {
+        let output = tiny.train(&["average", "run", "--last", "2", "-o", taken]);
+        let talk = String::from_utf8_lossy(&output.stderr);
+        assert!(talk.contains("already exists"), "{taken}: {talk}");
+    }
+    assert_eq!(tiny.read("run/notes.txt"), b"mine");
+    tiny.must(&["average", "run", "--last", "2"]); // over the first one
     let output = tiny.train(&["average", "run", "--last", "30"]);
     let talk = String::from_utf8_lossy(&output.stderr);
     assert!(talk.contains("checkpoints, 30 were asked for"), "{talk}");
 }
 
 #[test]
-fn every_config_of_the_project_resolves_and_its_model_builds() {
+fn every_config_of_the_project_is_valid_and_its_files_are_there() {
     let folder = workspace().join("configs");
     let mut seen = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
-        let config: Config = toml::from_str(&text).unwrap_or_else(|e| panic!("{path:?}: {e}"));
-        config.model.validate().unwrap();
+        let config = Config::read(&path, &[]).unwrap_or_else(|error| panic!("{error}"));
+        for paths in [Some(&config.data.train), config.data.valid.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            let prefix = toml::Value::try_from(paths).unwrap();
+            let file = workspace().join(format!("{}.en", prefix.as_str().unwrap()));
+            assert!(file.exists(), "{} names {}", path.display(), file.display());
+        }
         seen += 1;
     }
     assert!(seen >= 3, "quickstart, base and big");
