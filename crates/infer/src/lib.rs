@@ -35,7 +35,7 @@ pub mod metrics;
 mod search;
 mod translate;
 
-pub use bundle::{Bundle, BundleConfig};
+pub use bundle::{Bundle, BundleConfig, Entry, Manifest};
 pub use decode::{DecodeConfig, LengthMeasure};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};

@@ -5,33 +5,13 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use attend_infer::Manifest;
 
 use crate::{Error, Result};
 
-/// The last file of a folder to be written: what the others are.
-const MANIFEST: &str = "manifest.json";
-
-#[derive(Serialize, Deserialize)]
-struct Manifest {
-    files: BTreeMap<String, Entry>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Entry {
-    bytes: u64,
-    sha256: String,
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// Whether [`write_folder`] may write there: nothing, or a bundle that it wrote itself.
 pub(crate) fn check_replaceable(folder: &Path) -> Result<()> {
-    let ours = folder.join(MANIFEST).exists() && !folder.join("trainer_state.json").exists();
+    let ours = folder.join(Manifest::NAME).exists() && !folder.join("trainer_state.json").exists();
     match !folder.exists() || ours {
         true => Ok(()),
         false => Err(Error::Taken(folder.to_path_buf())),
@@ -77,19 +57,11 @@ fn write_all(folder: &Path, files: &[(String, Vec<u8>)]) -> io::Result<()> {
         fs::remove_dir_all(folder)?;
     }
     fs::create_dir_all(folder)?;
-    let mut manifest = Manifest {
-        files: BTreeMap::new(),
-    };
     for (name, bytes) in files {
         write_synced(&folder.join(name), bytes)?;
-        let entry = Entry {
-            bytes: bytes.len() as u64,
-            sha256: sha256(bytes),
-        };
-        manifest.files.insert(name.clone(), entry);
     }
-    let manifest = serde_json::to_vec_pretty(&manifest).map_err(io::Error::other)?;
-    write_synced(&folder.join(MANIFEST), &manifest)?;
+    let manifest = Manifest::of(files).to_json();
+    write_synced(&folder.join(Manifest::NAME), &manifest)?;
     sync_folder(folder)
 }
 
@@ -111,7 +83,7 @@ pub(crate) fn point(link: &Path, name: &str) -> Result<()> {
     let temporary = temporary(link);
     let _ = fs::remove_file(&temporary);
     // A copy of a run may hold a folder where the run had a link.
-    if !link.is_symlink() && link.join(MANIFEST).exists() {
+    if !link.is_symlink() && link.join(Manifest::NAME).exists() {
         let removed = fs::remove_dir_all(link);
         removed.map_err(|source| Error::Write {
             path: link.to_path_buf(),
@@ -129,27 +101,19 @@ pub(crate) fn point(link: &Path, name: &str) -> Result<()> {
 
 /// Reads a folder that [`write_folder`] wrote; whatever is missing or changed is named.
 pub(crate) fn read_folder(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
-    let manifest = folder.join(MANIFEST);
+    let manifest = folder.join(Manifest::NAME);
     let damaged = |path: &Path, problem: String| Error::Damaged {
         path: path.to_path_buf(),
         problem,
     };
     let bytes = fs::read(&manifest).map_err(|error| damaged(&manifest, error.to_string()))?;
-    let listed: Manifest = serde_json::from_slice(&bytes)
-        .map_err(|error| damaged(&manifest, format!("not a manifest: {error}")))?;
+    let listed = Manifest::parse(&bytes).map_err(|problem| damaged(&manifest, problem))?;
     let mut files = BTreeMap::new();
     for (name, entry) in listed.files {
         let path = folder.join(&name);
         let bytes = fs::read(&path).map_err(|error| damaged(&path, error.to_string()))?;
-        if bytes.len() as u64 != entry.bytes {
-            let problem = format!("{} bytes where {} were written", bytes.len(), entry.bytes);
+        if let Some(problem) = entry.problem(&bytes) {
             return Err(damaged(&path, problem));
-        }
-        if sha256(&bytes) != entry.sha256 {
-            return Err(damaged(
-                &path,
-                "not what was written (its SHA-256 differs)".to_string(),
-            ));
         }
         files.insert(name, bytes);
     }
@@ -255,7 +219,7 @@ mod tests {
                 fs::remove_file(folder.join("b")).unwrap()
             }),
             ("manifest.json: not a manifest", &|folder| {
-                fs::write(folder.join(MANIFEST), "{").unwrap()
+                fs::write(folder.join(Manifest::NAME), "{").unwrap()
             }),
         ];
         for (message, damage) in damages {

@@ -2,6 +2,7 @@
 
 mod config;
 mod folder;
+mod manifest;
 mod weights;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use candle_core::{Device, Tensor};
 pub use config::BundleConfig;
 pub(crate) use config::FORMAT;
 use config::GenerationConfig;
+pub use manifest::{Entry, Manifest};
 
 use crate::{DecodeConfig, Error, Result};
 
@@ -35,6 +37,7 @@ impl Bundle {
     /// A run folder (its `best`, else its `last` checkpoint), a checkpoint or a bundle folder.
     pub fn open(folder: &Path, device: &Device) -> Result<Self> {
         let folder = folder::resolve(folder)?;
+        folder::verify(&folder)?;
         let config = BundleConfig::read(&folder.join(CONFIG))?;
         let decode = GenerationConfig::read(&folder.join(GENERATION_CONFIG))?;
         let tokenizers = Tokenizers::load(&folder)?;

@@ -215,3 +215,20 @@ fn the_schema_describes_every_section() {
         assert!(schema["properties"].get(section).is_some(), "{section}");
     }
 }
+
+#[test]
+fn a_run_with_a_flipped_bit_does_not_translate_wrongly_but_says_so() {
+    let tiny = Tiny::new();
+    tiny.must(&["run", "config.toml"]);
+    let name = "run/best/model.safetensors";
+    let mut bytes = tiny.read(name);
+    let last = bytes.len() - 2;
+    bytes[last] ^= 1;
+    tiny.write(name, bytes);
+    let opened = attend_infer::Bundle::open(&tiny.path("run"), &candle_core::Device::Cpu);
+    let error = opened.err().expect("an error").to_string();
+    assert!(
+        error.contains("model.safetensors: not what was written"),
+        "{error}"
+    );
+}
