@@ -9,8 +9,6 @@ step() { printf '\n== %s\n' "$*"; "$@"; }
 step cargo fmt --all --check
 step cargo clippy --release --workspace --all-targets -- -D warnings
 step cargo test --release --workspace
-step cargo test --release -p attend-data --example quickstart
-step cargo run --release -p attend-data --example quickstart -- --check
 if [ "${1:-}" != --fast ]; then
   step scripts/quickstart.sh
 fi

@@ -43,6 +43,12 @@ struct Pair {
 }
 
 impl Corpus {
+    /// The name and content of each file.
+    pub(crate) fn splits(&self) -> [(&'static str, &Split); 3] {
+        let Self { train, valid, test } = self;
+        [("train", train), ("valid", valid), ("test", test)]
+    }
+
     pub(crate) fn generate() -> Self {
         let mut choice = Choice::new(SEED);
         let mut corpus = Self::default();

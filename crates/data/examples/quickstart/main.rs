@@ -33,17 +33,17 @@ mod random;
 mod scene;
 mod sentence;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
 use corpus::Corpus;
 
+/// Where the corpus belongs.
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/quickstart");
+
 fn main() -> ExitCode {
-    let mut folder = PathBuf::from(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../data/quickstart"
-    ));
+    let mut folder = PathBuf::from(FOLDER);
     let mut check = false;
     for argument in env::args().skip(1) {
         match argument.as_str() {
@@ -56,38 +56,68 @@ fn main() -> ExitCode {
         }
     }
     let corpus = Corpus::generate();
-    let splits = [
-        ("train", &corpus.train),
-        ("valid", &corpus.valid),
-        ("test", &corpus.test),
-    ];
-    let mut ok = true;
-    for (name, split) in splits {
-        for (language, lines) in [("en", &split.english), ("de", &split.german)] {
-            let path = folder.join(format!("{name}.{language}"));
-            let text = lines.join("\n") + "\n";
-            let problem = match check {
-                true => match fs::read_to_string(&path) {
-                    Ok(found) if found == text => None,
-                    Ok(_) => Some("differs from what the generator writes".to_owned()),
-                    Err(error) => Some(error.to_string()),
-                },
-                false => fs::create_dir_all(&folder)
-                    .and_then(|()| fs::write(&path, text))
-                    .err()
-                    .map(|error| error.to_string()),
-            };
-            if let Some(problem) = problem {
-                eprintln!("error: {}: {problem}", path.display());
-                ok = false;
-            }
-        }
+    for (name, split) in corpus.splits() {
         let (pairs, novel) = (split.english.len(), split.novel);
         eprintln!("{name}: {pairs} pairs, {novel} with words that training never sees together");
     }
-    if ok {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    let problems = match check {
+        true => differences(&corpus, &folder),
+        false => write(&corpus, &folder),
+    };
+    for problem in &problems {
+        eprintln!("error: {problem}");
+    }
+    match problems.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+/// The path and content of every file.
+fn files(corpus: &Corpus, folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut files = Vec::new();
+    for (name, split) in corpus.splits() {
+        for (language, lines) in [("en", &split.english), ("de", &split.german)] {
+            let path = folder.join(format!("{name}.{language}"));
+            files.push((path, lines.join("\n") + "\n"));
+        }
+    }
+    files
+}
+
+fn write(corpus: &Corpus, folder: &Path) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (path, text) in files(corpus, folder) {
+        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, text));
+        problems.extend(
+            written
+                .err()
+                .map(|error| format!("{}: {error}", path.display())),
+        );
+    }
+    problems
+}
+
+fn differences(corpus: &Corpus, folder: &Path) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (path, text) in files(corpus, folder) {
+        let problem = match fs::read_to_string(&path) {
+            Ok(found) if found == text => continue,
+            Ok(_) => "differs from what the generator writes".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        problems.push(format!("{}: {problem}", path.display()));
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_the_project_are_what_the_grammar_writes() {
+        let problems = differences(&Corpus::generate(), Path::new(FOLDER));
+        assert!(problems.is_empty(), "{problems:?}");
     }
 }
