@@ -1,8 +1,8 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use attend_data::read_lines;
+use attend_data::{Corpus, FilePair};
 use attend_infer::cli::ComputeArgs;
-use attend_infer::{Bundle, Error, Result, Translator, metrics};
+use attend_infer::{Bundle, Result, Translator, metrics};
 
 use super::DecodeArgs;
 use super::output::{Output, check_apart};
@@ -43,7 +43,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<()> {
     let output = args.output.as_deref();
     check_apart(output, [&args.source, &args.references])?;
-    let (source, references) = read_pair(&args.source, &args.references)?;
+    let files = FilePair {
+        source: args.source,
+        target: args.references,
+    };
+    let Corpus { source, target } = Corpus::read(&files.into(), "", "")?; // both are named in full
     let (device, path) = args.compute.start()?;
     let bundle = Bundle::open(&args.run, &device)?;
     let decode = args.decode.apply(bundle.decode.clone())?;
@@ -53,7 +57,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
         None => None,
     };
 
-    let evaluation = attend_infer::evaluate(&translator, &source, &references)?;
+    let evaluation = attend_infer::evaluate(&translator, &source, &target)?;
     if let Some(file) = &mut file {
         for hypothesis in &evaluation.hypotheses {
             file.line(hypothesis)?;
@@ -67,22 +71,4 @@ pub(crate) fn run(args: Args) -> Result<()> {
         false => metrics::text(&scores),
     })?;
     stdout.flush()
-}
-
-fn read_pair(source_path: &Path, target_path: &Path) -> Result<(Vec<String>, Vec<String>)> {
-    let (source, target) = (read_lines(source_path)?, read_lines(target_path)?);
-    let (source_path, target_path) = (source_path.into(), target_path.into());
-    if source.len() != target.len() {
-        return Err(Error::Data(attend_data::Error::UnequalLines {
-            source_path,
-            source_lines: source.len(),
-            target_path,
-            target_lines: target.len(),
-        }));
-    }
-    if source.is_empty() {
-        let paths = vec![source_path, target_path];
-        return Err(Error::Data(attend_data::Error::EmptyCorpus { paths }));
-    }
-    Ok((source, target))
 }

@@ -6,6 +6,7 @@
 
 mod composed;
 mod fused;
+mod softmax;
 
 use candle_core::{Result, Tensor, bail};
 
