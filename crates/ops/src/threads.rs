@@ -2,8 +2,8 @@
 /// called once, first thing in a program.
 pub fn start_threads(count: usize) -> Result<(), rayon::ThreadPoolBuildError> {
     // Candle's own element-wise operations would start a second pool, whose threads spin while they
-    // wait and take the cores from this one: a third of a small model's training step. One thread
-    // means that candle makes no pool.
+    // wait and take the cores from this one: a fifth of the CPU time of training the quickstart,
+    // by profile. One thread means that candle makes no pool.
     //
     // SAFETY: `set_var` is unsound only while another thread reads the environment other than
     // through std. None of ours runs yet, and nothing that this crate links starts one by itself.
