@@ -9,7 +9,7 @@ mod seq2seq;
 mod transformer;
 
 pub use attend_ops::{
-    Loss, Mode, Param, Pass, Path, Segments, backward, log_sum_exp, on_pool, start_threads,
+    Loss, Mode, Param, Pass, Path, Segments, log_sum_exp, on_pool, start_threads,
 };
 pub use config::{ConfigError, ModelConfig, Vocabularies};
 pub use packed::Packed;

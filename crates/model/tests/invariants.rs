@@ -2,7 +2,7 @@
 
 use attend_model::{
     Activation, ModelConfig, Norm, Packed, Pass, Path, Seq2Seq, Tie, TransformerConfig,
-    Vocabularies, backward,
+    Vocabularies,
 };
 use candle_core::{Device, Result, Tensor};
 
@@ -81,7 +81,7 @@ fn every_parameter_receives_a_gradient() -> Result<()> {
         let memory = model.encode(&source(), &pass)?;
         let hidden = model.decode(&memory, &target(), &pass)?;
         let loss = model.loss(&hidden, &target(), 0.1, &pass)?;
-        backward(&loss.smoothed, model.params().iter())?;
+        loss.backward(1.0, model.params().iter())?;
         for param in model.params().iter() {
             let gradient = param
                 .gradient()
@@ -105,9 +105,10 @@ fn fused_and_composed_models_have_the_same_loss_and_gradients_with_dropout_on() 
             let memory = model.encode(&source(), &pass)?;
             let hidden = model.decode(&memory, &target(), &pass)?;
             let loss = model.loss(&hidden, &target(), 0.1, &pass)?;
-            backward(&loss.smoothed, model.params().iter())?;
+            let value = loss.smoothed()?;
+            loss.backward(1.0, model.params().iter())?;
             let gradients = model.params().iter().filter_map(|p| p.gradient().cloned());
-            Ok((loss.smoothed.to_scalar()?, gradients.collect()))
+            Ok((value, gradients.collect()))
         };
         let (fused, composed) = (run(Path::Fused)?, run(Path::Composed)?);
         assert!(
@@ -285,6 +286,29 @@ fn tensors_that_do_not_fit_are_refused_by_name_and_change_nothing() -> Result<()
             model.params().load(&tensors).unwrap_err().to_string(),
             message
         );
+    }
+    Ok(())
+}
+
+#[test]
+fn a_sentence_of_two_thousand_tokens_trains() -> Result<()> {
+    let ids = |last: u32| -> Vec<u32> { (0..2047).map(|i| 1 + i % last).chain([0]).collect() };
+    let (source, target) = (ids(6), ids(5));
+    let (source, target) = (
+        Packed::of_sentences(&[source]),
+        Packed::of_sentences(&[target]),
+    );
+    let model = configs()[0].build(VOCABULARIES, 3, &Device::Cpu)?;
+    let pass = Pass::train(Path::Fused, 1, 1);
+    let memory = model.encode(&source, &pass)?;
+    let hidden = model.decode(&memory, &target, &pass)?;
+    let loss = model.loss(&hidden, &target, 0.1, &pass)?;
+    assert!(loss.smoothed()?.is_finite());
+    loss.backward(1.0 / 2048.0, model.params().iter())?;
+    for param in model.params().iter() {
+        let gradient = param.gradient().expect("a gradient");
+        let norm = gradient.sqr()?.sum_all()?.to_scalar::<f32>()?;
+        assert!(norm.is_finite(), "{param:?}");
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use crate::Param;
 use crate::cpu::{edit, view};
 use crate::pass::Path;
+use crate::profile::{self, Part};
 use crate::simd;
 
 /// One update. With g the gradient times `clip`:
@@ -64,6 +65,7 @@ impl Adam {
     }
 
     fn fused(&self, param: &Param, gradient: &Tensor, m: &Var, v: &Var) -> Result<()> {
+        let _time = profile::time(Part::Optimizer);
         let (first, second) = self.corrections();
         let rates = Rates {
             keep1: self.beta1 as f32,
@@ -118,6 +120,7 @@ fn update(p: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32], rates: Rates) 
 
 /// The Euclidean norm of tensors taken together; sums in a fixed order.
 pub fn norm_of_all<'a>(tensors: impl IntoIterator<Item = &'a Tensor>, path: Path) -> Result<f64> {
+    let _time = profile::time(Part::Optimizer);
     let mut squares = 0.0;
     for tensor in tensors {
         squares += match path {
@@ -150,6 +153,7 @@ pub fn clip_factor(norm: f64, limit: Option<f64>) -> f64 {
 
 /// average ← decay · average + (1 - decay) · value.
 pub fn moving_average(average: &Var, value: &Tensor, decay: f64, path: Path) -> Result<()> {
+    let _time = profile::time(Part::Optimizer);
     if path == Path::Composed {
         let value = (value.detach() * (1.0 - decay))?;
         return average.set(&((average.as_tensor() * decay)? + value)?);

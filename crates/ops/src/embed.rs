@@ -7,6 +7,7 @@ use crate::Param;
 use crate::cpu::{slice, view};
 use crate::gemm::Write;
 use crate::pass::{Pass, Path};
+use crate::profile::{self, Part};
 use crate::random::Dropout;
 use crate::simd::ROWS;
 
@@ -75,6 +76,7 @@ impl CustomOp1 for Fused {
     }
 
     fn cpu_fwd(&self, table: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let _time = profile::time(Part::Embedding);
         let (v, d) = layout.shape().dims2()?;
         let table = slice(table, layout)?;
         let places: &[f32] = &view(&self.places)?;
@@ -95,6 +97,7 @@ impl CustomOp1 for Fused {
     }
 
     fn bwd(&self, table: &Tensor, _: &Tensor, dy: &Tensor) -> Result<Option<Tensor>> {
+        let _time = profile::time(Part::Embedding);
         let (v, d) = table.dims2()?;
         let dy: &[f32] = &view(dy)?;
         // Tokens sorted by id, so that every row of the table has one writer and one order.

@@ -8,10 +8,11 @@
 //! Batches are packed: sentences laid end to end in `[n, d]`, with [`Segments`] saying where each
 //! begins. Nothing is padded, except inside the composed attention.
 //!
-//! Gradients of parameters accumulate in buffers that the [`Param`]s own; [`backward`] fills them.
+//! Gradients of parameters accumulate in buffers that the [`Param`]s own; [`Loss::backward`] fills them.
 
 mod adam;
 mod attention;
+mod buffer;
 mod cpu;
 mod embed;
 mod gemm;
@@ -20,9 +21,11 @@ mod loss;
 mod norm;
 mod param;
 mod pass;
+pub mod profile;
 pub mod random;
 mod segments;
 mod simd;
+mod sublayer;
 #[cfg(test)]
 mod testing;
 mod threads;
@@ -33,9 +36,12 @@ pub use embed::embed;
 pub use linear::{Activation, Linear, linear, linear_activated, project};
 pub use loss::{Loss, cross_entropy};
 pub use norm::{Norm, add, add_norm, norm};
-pub use param::{Param, backward};
+pub use param::Param;
+#[cfg(test)]
+pub(crate) use param::backward;
 pub use pass::{Mode, Pass, Path};
 pub use random::{Dropout, Site};
 pub use segments::Segments;
 pub use simd::log_sum_exp;
+pub use sublayer::{Body, Drop, FeedForward, MultiHead, Order, Residual, Source, Sublayer, stack};
 pub use threads::{on_pool, start_threads};

@@ -7,9 +7,11 @@ use std::sync::Mutex;
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor};
 use rayon::prelude::*;
 
+use crate::buffer::Buffer;
 use crate::cpu::{slice, view};
-use crate::gemm::{Mat, MatMut, Threads, Write, product};
+use crate::gemm::{Mat, MatMut, Threads, Write, product, product_then};
 use crate::pass::{Pass, Path};
+use crate::profile::{self, Part};
 use crate::random::Dropout;
 use crate::simd::{self, ROWS};
 use crate::{Param, cpu};
@@ -118,21 +120,8 @@ struct Fused {
     layers: Vec<Linear>,
     activation: Option<Activation>,
     dropout: Dropout,
-    /// z = x Wᵀ + b, which the gradients of GELU and swish need.
-    before: Mutex<Option<Vec<f32>>>,
-}
-
-impl Fused {
-    fn outputs(&self) -> Result<usize> {
-        self.layers
-            .iter()
-            .map(|layer| layer.weight.value().dim(0))
-            .sum()
-    }
-
-    fn keeps_input_of_activation(&self) -> bool {
-        matches!(self.activation, Some(Activation::Gelu | Activation::Swish))
-    }
+    /// What [`forward`] keeps for backward.
+    before: Mutex<Option<Buffer>>,
 }
 
 impl CustomOp2 for Fused {
@@ -147,29 +136,13 @@ impl CustomOp2 for Fused {
         _: &CpuStorage,
         _: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let (n, i) = x_layout.shape().dims2()?;
-        let x = Mat::new(slice(x, x_layout)?, n, i);
-        let width = self.outputs()?;
+        let (n, _) = x_layout.shape().dims2()?;
+        let layers: Vec<&Linear> = self.layers.iter().collect();
+        let width = outputs(&layers)?;
         let mut y = vec![0.0; n * width];
-        let mut bias = vec![0.0; width];
-        let mut first = 0;
-        for layer in &self.layers {
-            let o = layer.weight.value().dim(0)?;
-            let weight = view(layer.weight.value())?;
-            let dst = MatMut::columns(&mut y, n, width, first, o);
-            let weight = Mat::new(&weight, o, i).t();
-            product(dst, Write::Over, x, weight, Threads::All);
-            if let Some(param) = &layer.bias {
-                bias[first..first + o].copy_from_slice(&view(param.value())?);
-            }
-            first += o;
-        }
-        if self.keeps_input_of_activation() {
-            let mut z = y.clone();
-            finish(&mut z, &bias, None, Dropout::NONE);
-            *self.before.lock().unwrap_or_else(|e| e.into_inner()) = Some(z);
-        }
-        finish(&mut y, &bias, self.activation, self.dropout);
+        let x = slice(x, x_layout)?;
+        let before = forward(x, &layers, self.activation, self.dropout, &mut y)?;
+        *self.before.lock().unwrap_or_else(|e| e.into_inner()) = before;
         Ok((CpuStorage::F32(y), (n, width).into()))
     }
 
@@ -180,73 +153,123 @@ impl CustomOp2 for Fused {
         y: &Tensor,
         dy: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let (n, i) = x.dims2()?;
-        let width = y.dim(1)?;
+        let layers: Vec<&Linear> = self.layers.iter().collect();
+        let mut dx = vec![0.0; x.elem_count()];
         let (xs, dys) = (view(x)?, view(dy)?);
-        let dz = match self.activation {
-            None => None,
-            Some(activation) => {
-                let before = self.before.lock().unwrap_or_else(|e| e.into_inner());
-                let y = view(y)?;
-                let kept = before.as_deref().unwrap_or(&y);
-                Some(before_activation(
-                    &dys,
-                    kept,
-                    width,
-                    activation,
-                    self.dropout,
-                ))
-            }
-        };
-        let dz: &[f32] = dz.as_deref().unwrap_or(&dys);
-
-        let mut bias_sums = vec![0.0; width];
-        simd::column_sums(dz, width, &mut bias_sums, Write::Over);
-        let mut dx = vec![0.0; n * i];
-        let mut first = 0;
-        for layer in &self.layers {
-            let o = layer.weight.value().dim(0)?;
-            let dz = Mat::columns(dz, n, width, first, o);
-            layer.weight.accumulate(|dw, write| {
-                let dw = MatMut::new(dw, o, i);
-                product(dw, write, dz.t(), Mat::new(&xs, n, i), Threads::All);
-            })?;
-            if let Some(bias) = &layer.bias {
-                let sums = &bias_sums[first..first + o];
-                bias.accumulate(|db, write| simd::add_scaled(db, write, 1.0, sums))?;
-            }
-            let weight = view(layer.weight.value())?;
-            let dst = MatMut::new(&mut dx, n, i);
-            product(
-                dst,
-                Write::first(first == 0),
-                dz,
-                Mat::new(&weight, o, i),
-                Threads::All,
-            );
-            first += o;
+        if let Some(activation) = self.activation {
+            let before = self.before.lock().unwrap_or_else(|e| e.into_inner());
+            let mut dz = Buffer::copy_of(&dys);
+            let y = view(y)?;
+            let kept = before.as_deref().unwrap_or(&y);
+            before_activation(&mut dz, kept, outputs(&layers)?, activation, self.dropout);
+            backward(&xs, &layers, &dz, (&mut dx, Write::Over))?;
+        } else {
+            backward(&xs, &layers, &dys, (&mut dx, Write::Over))?;
         }
         Ok((Some(cpu::like(dx, x)?), None))
     }
 }
 
-/// y = dropout(f(y + b)), in place.
-fn finish(y: &mut [f32], bias: &[f32], activation: Option<Activation>, dropout: Dropout) {
-    let width = bias.len();
+/// How wide the outputs of several maps are together.
+pub(crate) fn outputs(layers: &[&Linear]) -> Result<usize> {
+    layers.iter().map(|layer| layer.weight.value().dim(0)).sum()
+}
+
+/// y = dropout(f(x Wᵀ + b)), for several maps side by side. Returns z = x Wᵀ + b where the gradient
+/// of the activation needs it; ReLU's can be told from y.
+pub(crate) fn forward(
+    x: &[f32],
+    layers: &[&Linear],
+    activation: Option<Activation>,
+    dropout: Dropout,
+    y: &mut [f32],
+) -> Result<Option<Buffer>> {
+    let width = outputs(layers)?;
+    let keeps = matches!(activation, Some(Activation::Gelu | Activation::Swish));
+    let mut first = 0;
+    for layer in layers {
+        let (o, i) = layer.weight.value().dims2()?;
+        let n = x.len() / i;
+        let weight = view(layer.weight.value())?;
+        let bias = layer
+            .bias
+            .as_ref()
+            .map(|bias| view(bias.value()))
+            .transpose()?;
+        let bias: Option<&[f32]> = bias.as_deref();
+        let dst = MatMut::columns(y, n, width, first, o);
+        let (x, weight) = (Mat::new(x, n, i), Mat::new(&weight, o, i).t());
+        let _time = profile::time(Part::LinearForward);
+        product_then(dst, Write::Over, x, weight, Threads::All, |row, y| {
+            if let Some(bias) = bias {
+                add_row(y, bias);
+            }
+            if !keeps {
+                finish_row(y, activation, dropout.row(row));
+            }
+        });
+        first += o;
+    }
+    if !keeps {
+        return Ok(None);
+    }
+    let before = Buffer::copy_of(y);
     y.par_chunks_mut(ROWS * width)
         .enumerate()
         .for_each(|(i, rows)| {
             for (row, y) in rows.chunks_exact_mut(width).enumerate() {
-                finish_row(y, bias, activation, dropout.row(i * ROWS + row));
+                finish_row(y, activation, dropout.row(i * ROWS + row));
             }
         });
+    Ok(Some(before))
+}
+
+/// From dz `[n, Σ o]`, adds to the gradients of the parameters and writes that of x.
+pub(crate) fn backward(
+    x: &[f32],
+    layers: &[&Linear],
+    dz: &[f32],
+    (dx, write): (&mut [f32], Write),
+) -> Result<()> {
+    let width = outputs(layers)?;
+    let n = dz.len() / width;
+    let mut bias_sums = Buffer::any(width);
+    let time = profile::time(Part::LinearWeight);
+    simd::column_sums(dz, width, &mut bias_sums, Write::Over);
+    drop(time);
+    let mut first = 0;
+    for layer in layers {
+        let (o, i) = layer.weight.value().dims2()?;
+        let dz = Mat::columns(dz, n, width, first, o);
+        layer.weight.accumulate(|dw, write| {
+            let dw = MatMut::new(dw, o, i);
+            let _time = profile::time(Part::LinearWeight);
+            product(dw, write, dz.t(), Mat::new(x, n, i), Threads::All);
+        })?;
+        if let Some(bias) = &layer.bias {
+            let sums = &bias_sums[first..first + o];
+            bias.accumulate(|db, write| simd::add_scaled(db, write, 1.0, sums))?;
+        }
+        let weight = view(layer.weight.value())?;
+        let dst = MatMut::new(dx, n, i);
+        let write = if first == 0 { write } else { Write::Add };
+        let _time = profile::time(Part::LinearInput);
+        product(dst, write, dz, Mat::new(&weight, o, i), Threads::All);
+        first += o;
+    }
+    Ok(())
 }
 
 #[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn finish_row(y: &mut [f32], bias: &[f32], activation: Option<Activation>, dropout: Dropout) {
+fn add_row(y: &mut [f32], bias: &[f32]) {
     for (y, b) in y.iter_mut().zip(bias) {
         *y += b;
     }
+}
+
+/// y = dropout(f(y)).
+#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
+fn finish_row(y: &mut [f32], activation: Option<Activation>, dropout: Dropout) {
     match activation {
         None => {}
         Some(Activation::Relu) => y.iter_mut().for_each(|y| *y = y.max(0.0)),
@@ -260,49 +283,44 @@ fn finish_row(y: &mut [f32], bias: &[f32], activation: Option<Activation>, dropo
     }
 }
 
-/// dz = dy · dropout · f'(z). `kept` is z, or for ReLU y, which is positive exactly where both the
-/// activation and the dropout let the value through.
-fn before_activation(
-    dy: &[f32],
+/// dz = dy · dropout · f'(z), in place. `kept` is z, or for ReLU y, which is positive exactly where
+/// both the activation and the dropout let the value through.
+pub(crate) fn before_activation(
+    dz: &mut [f32],
     kept: &[f32],
     width: usize,
     activation: Activation,
     dropout: Dropout,
-) -> Vec<f32> {
-    let mut dz = vec![0.0; dy.len()];
+) {
+    let _time = profile::time(Part::Activation);
     let size = ROWS * width;
-    let chunks = dz.par_chunks_mut(size).zip(dy.par_chunks(size));
-    let chunks = chunks.zip(kept.par_chunks(size)).enumerate();
-    chunks.for_each(|(i, ((dz, dy), kept))| {
-        let rows = dz.chunks_exact_mut(width).zip(dy.chunks_exact(width));
-        for (row, ((dz, dy), kept)) in rows.zip(kept.chunks_exact(width)).enumerate() {
-            before_activation_row(dz, dy, kept, activation, dropout.row(i * ROWS + row));
+    let chunks = dz
+        .par_chunks_mut(size)
+        .zip(kept.par_chunks(size))
+        .enumerate();
+    chunks.for_each(|(i, (dz, kept))| {
+        let rows = dz.chunks_exact_mut(width).zip(kept.chunks_exact(width));
+        for (row, (dz, kept)) in rows.enumerate() {
+            before_activation_row(dz, kept, activation, dropout.row(i * ROWS + row));
         }
     });
-    dz
 }
 
 #[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn before_activation_row(
-    dz: &mut [f32],
-    dy: &[f32],
-    kept: &[f32],
-    activation: Activation,
-    dropout: Dropout,
-) {
-    let values = dz.iter_mut().zip(dy.iter().zip(kept));
+fn before_activation_row(dz: &mut [f32], kept: &[f32], activation: Activation, dropout: Dropout) {
+    let values = dz.iter_mut().zip(kept);
     match activation {
         Activation::Relu => {
             let scale = dropout.scale();
-            values.for_each(|(dz, (dy, y))| *dz = if *y > 0.0 { dy * scale } else { 0.0 });
+            values.for_each(|(dz, y)| *dz = if *y > 0.0 { *dz * scale } else { 0.0 });
         }
-        Activation::Gelu => values.enumerate().for_each(|(j, (dz, (dy, z)))| {
+        Activation::Gelu => values.enumerate().for_each(|(j, (dz, z))| {
             let density = (-0.5 * z * z).exp() * 0.398_942_3; // 1 / √(2π)
-            *dz = dy * dropout.factor(j as u32) * (normal_cdf(*z) + z * density);
+            *dz *= dropout.factor(j as u32) * (normal_cdf(*z) + z * density);
         }),
-        Activation::Swish => values.enumerate().for_each(|(j, (dz, (dy, z)))| {
+        Activation::Swish => values.enumerate().for_each(|(j, (dz, z))| {
             let s = sigmoid(*z);
-            *dz = dy * dropout.factor(j as u32) * (s + z * s * (1.0 - s));
+            *dz *= dropout.factor(j as u32) * (s + z * s * (1.0 - s));
         }),
     }
 }

@@ -4,25 +4,47 @@
 //! With p = softmax(h Wᵀ) over the words but the last, which is padding, c of them:
 //! loss = Σ over rows of  -(1 - ε) log p(target) - (ε / c) Σ over words of log p(word).
 
-use candle_core::{CpuStorage, CustomOp2, D, Layout, Result, Shape, Tensor, bail};
-use rayon::prelude::*;
+use std::sync::{Mutex, OnceLock};
 
-use crate::Param;
+use candle_core::{CpuStorage, CustomOp2, D, Layout, Result, Shape, Tensor, bail};
+
+use crate::buffer::Buffer;
 use crate::cpu::{self, view};
-use crate::gemm::{Mat, MatMut, Threads, Write, product};
+use crate::gemm::{Mat, MatMut, Threads, Write, product, product_then};
+use crate::param::{Param, backward};
 use crate::pass::{Pass, Path};
+use crate::profile::{self, Part};
 use crate::simd::{self, add_scaled};
 
 /// A loss and what it was measured on.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Loss {
     /// The smoothed cross-entropy, summed over tokens: a scalar to backpropagate from.
-    pub smoothed: Tensor,
+    smoothed: Tensor,
     /// The plain cross-entropy, summed over tokens; what perplexity is made of.
     pub cross_entropy: f64,
     /// Tokens whose most likely word was the target.
     pub correct: usize,
     pub tokens: usize,
+}
+
+impl Loss {
+    /// The smoothed cross-entropy, summed over tokens.
+    pub fn smoothed(&self) -> Result<f32> {
+        self.smoothed.to_scalar()
+    }
+
+    /// Adds `scale` times the gradient with respect to each parameter to the parameter's buffer.
+    ///
+    /// It takes the loss with it: the graph gives up its memory as backward passes, so it can be
+    /// gone through once.
+    pub fn backward<'a>(
+        self,
+        scale: f64,
+        params: impl IntoIterator<Item = &'a Param>,
+    ) -> Result<()> {
+        backward(&(self.smoothed * scale)?, params)
+    }
 }
 
 /// The loss of hidden states `[n, d]` against `targets` `[n]`, with `table` `[v, d]` as the output
@@ -49,7 +71,7 @@ pub fn cross_entropy(
     let op = Fused {
         table: table.clone(),
         loss: sums.smoothed as f32,
-        gradients,
+        gradients: Mutex::new(gradients),
     };
     let smoothed = if pass.trains() {
         hidden.apply_op2(table.value(), op)?
@@ -99,14 +121,15 @@ fn composed(
 struct Fused {
     table: Param,
     loss: f32,
-    gradients: Option<Gradients>,
+    /// Backward takes them, so that they are not held while it goes on.
+    gradients: Mutex<Option<Gradients>>,
 }
 
 struct Gradients {
     /// `[n, d]`
-    hidden: Vec<f32>,
+    hidden: Buffer,
     /// `[c, d]`
-    table: Vec<f32>,
+    table: Buffer,
 }
 
 impl CustomOp2 for Fused {
@@ -131,9 +154,15 @@ impl CustomOp2 for Fused {
         _: &Tensor,
         dy: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let Some(gradients) = &self.gradients else {
-            bail!("a loss of an evaluation has no gradient")
+        let gradients = self
+            .gradients
+            .lock()
+            .unwrap_or_else(|e| e.into_inner())
+            .take();
+        let Some(gradients) = gradients else {
+            bail!("a loss goes backward once, and only in training")
         };
+        let _time = profile::time(Part::Loss);
         let factor = dy.to_scalar::<f32>()?;
         self.table.accumulate(|sum, write| {
             let (words, padding) = sum.split_at_mut(gradients.table.len());
@@ -165,36 +194,39 @@ fn forward(
     smoothing: f32,
     train: bool,
 ) -> Result<(Sums, Option<Gradients>)> {
+    let _time = profile::time(Part::Loss);
     let (n, d) = hidden.dims2()?;
     let words = table.value().dim(0)? - 1;
     let (h, table) = (view(hidden)?, view(table.value())?);
     let table = Mat::new(&table[..words * d], words, d);
     let rows = (CHUNK / words).clamp(1, n.max(1));
-    let mut logits = vec![0.0; rows * words];
-    let mut scores = vec![Row::default(); rows];
+    let mut logits = Buffer::any(rows * words);
     let mut gradients = train.then(|| Gradients {
-        hidden: vec![0.0; n * d],
-        table: vec![0.0; words * d],
+        hidden: Buffer::any(n * d),
+        table: match n {
+            0 => Buffer::zeros(words * d),
+            _ => Buffer::any(words * d),
+        },
     });
     let mut sums = Sums::default();
     for start in (0..n).step_by(rows) {
         let rows = rows.min(n - start);
-        let (logits, scores) = (&mut logits[..rows * words], &mut scores[..rows]);
+        let logits = &mut logits[..rows * words];
         let h = Mat::new(&h[start * d..(start + rows) * d], rows, d);
-        product(
-            MatMut::new(logits, rows, words),
+        let dst = MatMut::new(logits, rows, words);
+        let scores: Vec<OnceLock<Row>> = vec![OnceLock::new(); rows];
+        product_then(
+            dst,
             Write::Over,
             h,
             table.t(),
             Threads::All,
+            |row, logits| {
+                let target = targets[start + row] as usize;
+                let _ = scores[row].set(cross_entropy_row(logits, target, smoothing));
+            },
         );
-        let chunks = logits.par_chunks_exact_mut(words).zip(&mut *scores);
-        chunks
-            .zip(&targets[start..start + rows])
-            .for_each(|((logits, score), &target)| {
-                *score = cross_entropy_row(logits, target as usize, smoothing);
-            });
-        for score in scores {
+        for score in scores.iter().filter_map(OnceLock::get) {
             sums.smoothed += f64::from(score.smoothed);
             sums.plain += f64::from(score.plain);
             sums.correct += usize::from(score.correct);
@@ -227,9 +259,9 @@ struct Row {
 #[multiversion::multiversion(targets("x86_64+avx2+fma"))]
 fn cross_entropy_row(logits: &mut [f32], target: usize, smoothing: f32) -> Row {
     let share = smoothing / logits.len() as f32;
-    let (highest, total, chosen) = (simd::max(logits), simd::sum(logits), logits[target]);
-    logits.iter_mut().for_each(|x| *x = simd::exp(*x - highest));
-    let sum = simd::sum(logits);
+    let (highest, total) = simd::max_and_sum(logits);
+    let chosen = logits[target];
+    let sum = simd::exp_and_sum(logits, highest, 1.0);
     let inverse = 1.0 / sum;
     logits.iter_mut().for_each(|x| *x = *x * inverse - share);
     logits[target] -= 1.0 - smoothing;
@@ -259,7 +291,7 @@ mod tests {
             let targets = targets(n, v - 1);
             for smoothing in [0.0, 0.1] {
                 let case = Case::new(std::slice::from_ref(&table)).input((n, d));
-                case.check(|x, pass| {
+                case.check_once(|x, pass| {
                     Ok(cross_entropy(&x[0], &table, &targets, smoothing, pass)?.smoothed)
                 });
             }
@@ -276,7 +308,7 @@ mod tests {
         let difference = fused.cross_entropy - composed.cross_entropy;
         assert!(difference.abs() < 1e-4, "{difference}");
         for loss in [fused, composed] {
-            crate::backward(&loss.smoothed, [&table])?;
+            loss.backward(1.0, [&table])?;
         }
         assert!(table.gradient().is_none());
         Ok(())
@@ -291,7 +323,7 @@ mod tests {
         let hidden = Tensor::new(&[[1.0f32], [-1.0]], &Device::Cpu)?;
         for path in Path::ALL {
             let loss = cross_entropy(&hidden, &table, &[1, 1], 0.1, &Pass::train(path, 0, 0))?;
-            let smoothed = loss.smoothed.to_scalar::<f32>()?;
+            let smoothed = loss.smoothed()?;
             // 0.95 · 20000 for the first row and 0.05 · 20000 for the second.
             assert!((smoothed - 20_000.0).abs() < 0.1, "{smoothed}");
         }

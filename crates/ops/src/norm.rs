@@ -7,9 +7,11 @@ use std::sync::Mutex;
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, D, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
+use crate::buffer::Buffer;
 use crate::cpu::{self, slice, view};
 use crate::gemm::Write;
 use crate::pass::{Pass, Path};
+use crate::profile::{self, Part};
 use crate::random::Dropout;
 use crate::simd::{self, ROWS};
 use crate::{Param, simd::add_scaled};
@@ -73,12 +75,6 @@ struct Fused {
     saved: Mutex<Option<Saved>>,
 }
 
-/// What backward needs: the normalised rows `[n, d]` and 1/√(var + ε) `[n]`.
-struct Saved {
-    normal: Vec<f32>,
-    inverse: Vec<f32>,
-}
-
 impl Fused {
     fn new(norm: &Norm, dropout: Dropout) -> Self {
         Self {
@@ -89,60 +85,80 @@ impl Fused {
     }
 
     fn forward(&self, x: &[f32], z: Option<&[f32]>) -> Result<Vec<f32>> {
-        let weight: &[f32] = &view(self.norm.weight.value())?;
-        let bias: &[f32] = &view(self.norm.bias.value())?;
-        let d = weight.len();
         let mut y = vec![0.0; x.len()];
-        let mut normal = vec![0.0; x.len()];
-        let mut inverse = vec![0.0; x.len() / d];
-        let chunks = y
-            .par_chunks_mut(ROWS * d)
-            .zip(normal.par_chunks_mut(ROWS * d));
-        let chunks = chunks.zip(inverse.par_chunks_mut(ROWS)).enumerate();
-        chunks.for_each(|(i, ((y, normal), inverse))| {
-            let rows = y.chunks_exact_mut(d).zip(normal.chunks_exact_mut(d));
-            for (row, ((y, normal), inverse)) in rows.zip(inverse).enumerate() {
-                let row = i * ROWS + row;
-                let here = row * d..(row + 1) * d;
-                let z = z.map(|z| (&z[here.clone()], self.dropout.row(row)));
-                *inverse = norm_row(&x[here], z, (weight, bias), normal, y);
-            }
-        });
-        let saved = Saved { normal, inverse };
+        let saved = forward(x, z.map(|z| (z, self.dropout)), &self.norm, &mut y)?;
         *self.saved.lock().unwrap_or_else(|e| e.into_inner()) = Some(saved);
         Ok(y)
     }
 
-    /// Adds to the gradients of γ and β; returns those of x and, where there is one, z.
-    fn backward(&self, dy: &[f32], with_z: bool) -> Result<(Vec<f32>, Option<Vec<f32>>)> {
+    fn backward(&self, dy: &[f32]) -> Result<Buffer> {
         let saved = self.saved.lock().unwrap_or_else(|e| e.into_inner());
-        let Some(Saved { normal, inverse }) = saved.as_ref() else {
+        let Some(saved) = saved.as_ref() else {
             bail!("layer normalisation went backward before forward")
         };
-        let weight: &[f32] = &view(self.norm.weight.value())?;
-        let d = weight.len();
-        let mut dx = vec![0.0; dy.len()];
-        // Column sums for γ and β, a pair for every chunk of rows, added up in the rows' order.
-        let mut sums = vec![0.0; dy.len().div_ceil(ROWS * d) * 2 * d];
-        let chunks = dx.par_chunks_mut(ROWS * d).zip(sums.par_chunks_mut(2 * d));
-        chunks.enumerate().for_each(|(i, (dx, sums))| {
-            let (dw, db) = sums.split_at_mut(d);
-            for (row, dx) in dx.chunks_exact_mut(d).enumerate() {
-                let row = i * ROWS + row;
-                let here = row * d..(row + 1) * d;
-                let (dy, normal) = (&dy[here.clone()], &normal[here]);
-                norm_row_backward(dy, normal, inverse[row], weight, dx, dw, db);
-            }
-        });
-        let mut totals = vec![0.0; 2 * d];
-        simd::column_sums(&sums, 2 * d, &mut totals, Write::Over);
-        let (dw, db) = totals.split_at(d);
-        let Norm { weight, bias } = &self.norm;
-        weight.accumulate(|g, write| add_scaled(g, write, 1.0, dw))?;
-        bias.accumulate(|g, write| add_scaled(g, write, 1.0, db))?;
-        let dz = with_z.then(|| dropped(&dx, d, self.dropout));
-        Ok((dx, dz))
+        let mut ds = Buffer::copy_of(dy);
+        backward(saved, &self.norm, &mut ds)?;
+        Ok(ds)
     }
+}
+
+/// What backward needs: the normalised rows `[n, d]` and 1/√(var + ε) `[n]`.
+pub(crate) struct Saved {
+    normal: Buffer,
+    inverse: Buffer,
+}
+
+/// y = LN(x + dropout(z)).
+pub(crate) fn forward(
+    x: &[f32],
+    z: Option<(&[f32], Dropout)>,
+    norm: &Norm,
+    y: &mut [f32],
+) -> Result<Saved> {
+    let _time = profile::time(Part::Norm);
+    let weight: &[f32] = &view(norm.weight.value())?;
+    let bias: &[f32] = &view(norm.bias.value())?;
+    let d = weight.len();
+    let (mut normal, mut inverse) = (Buffer::any(x.len()), Buffer::any(x.len() / d));
+    let chunks = y
+        .par_chunks_mut(ROWS * d)
+        .zip(normal.par_chunks_mut(ROWS * d));
+    let chunks = chunks.zip(inverse.par_chunks_mut(ROWS)).enumerate();
+    chunks.for_each(|(i, ((y, normal), inverse))| {
+        let rows = y.chunks_exact_mut(d).zip(normal.chunks_exact_mut(d));
+        for (row, ((y, normal), inverse)) in rows.zip(inverse).enumerate() {
+            let row = i * ROWS + row;
+            let here = row * d..(row + 1) * d;
+            let z = z.map(|(z, dropout)| (&z[here.clone()], dropout.row(row)));
+            *inverse = norm_row(&x[here], z, (weight, bias), normal, y);
+        }
+    });
+    Ok(Saved { normal, inverse })
+}
+
+/// Turns dy into ds, the gradient of x + dropout(z), and adds to those of γ and β.
+pub(crate) fn backward(saved: &Saved, norm: &Norm, dy: &mut [f32]) -> Result<()> {
+    let _time = profile::time(Part::Norm);
+    let Saved { normal, inverse } = saved;
+    let weight: &[f32] = &view(norm.weight.value())?;
+    let d = weight.len();
+    // Column sums for γ and β, a pair for every chunk of rows, added up in the rows' order.
+    let mut sums = Buffer::zeros(dy.len().div_ceil(ROWS * d) * 2 * d);
+    let chunks = dy.par_chunks_mut(ROWS * d).zip(sums.par_chunks_mut(2 * d));
+    chunks.enumerate().for_each(|(i, (dy, sums))| {
+        let (dw, db) = sums.split_at_mut(d);
+        for (row, dy) in dy.chunks_exact_mut(d).enumerate() {
+            let row = i * ROWS + row;
+            let normal = &normal[row * d..(row + 1) * d];
+            norm_row_backward(dy, normal, inverse[row], weight, dw, db);
+        }
+    });
+    let mut totals = Buffer::any(2 * d);
+    simd::column_sums(&sums, 2 * d, &mut totals, Write::Over);
+    let (dw, db) = totals.split_at(d);
+    let Norm { weight, bias } = norm;
+    weight.accumulate(|g, write| add_scaled(g, write, 1.0, dw))?;
+    bias.accumulate(|g, write| add_scaled(g, write, 1.0, db))
 }
 
 impl CustomOp1 for Fused {
@@ -156,8 +172,8 @@ impl CustomOp1 for Fused {
     }
 
     fn bwd(&self, x: &Tensor, _: &Tensor, dy: &Tensor) -> Result<Option<Tensor>> {
-        let (dx, _) = self.backward(&view(dy)?, false)?;
-        Ok(Some(cpu::like(dx, x)?))
+        let dx = self.backward(&view(dy)?)?;
+        Ok(Some(cpu::like(dx.to_vec(), x)?))
     }
 }
 
@@ -184,9 +200,10 @@ impl CustomOp2 for Fused {
         _: &Tensor,
         dy: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let (dx, dz) = self.backward(&view(dy)?, true)?;
-        let dz = dz.map(|dz| cpu::like(dz, z)).transpose()?;
-        Ok((Some(cpu::like(dx, x)?), dz))
+        let dx = self.backward(&view(dy)?)?;
+        let dz = dropped(&dx, z.dim(1)?, self.dropout);
+        let (dx, dz) = (cpu::like(dx.to_vec(), x)?, cpu::like(dz.to_vec(), z)?);
+        Ok((Some(dx), Some(dz)))
     }
 }
 
@@ -215,29 +232,28 @@ fn norm_row(
     inverse
 }
 
-/// ds = (g - mean g - ŝ · mean(g ŝ)) / √(var + ε)  with  g = γ dy, ŝ the normalised row.
+/// ds = (g - mean g - ŝ · mean(g ŝ)) / √(var + ε)  with  g = γ dy, ŝ the normalised row; in place.
 #[multiversion::multiversion(targets("x86_64+avx2+fma"))]
 fn norm_row_backward(
-    dy: &[f32],
+    dy: &mut [f32],
     normal: &[f32],
     inverse: f32,
     weight: &[f32],
-    dx: &mut [f32],
     dw: &mut [f32],
     db: &mut [f32],
 ) {
     let d = dy.len();
-    let (normal, weight, dx) = (&normal[..d], &weight[..d], &mut dx[..d]);
+    let (normal, weight) = (&normal[..d], &weight[..d]);
     let (dw, db) = (&mut dw[..d], &mut db[..d]);
     for j in 0..d {
         db[j] += dy[j];
         dw[j] += dy[j] * normal[j];
-        dx[j] = dy[j] * weight[j];
+        dy[j] *= weight[j];
     }
-    let mean = simd::sum(dx) / d as f32;
-    let along = simd::dot(dx, normal) / d as f32;
+    let mean = simd::sum(dy) / d as f32;
+    let along = simd::dot(dy, normal) / d as f32;
     for j in 0..d {
-        dx[j] = inverse * (dx[j] - mean - normal[j] * along);
+        dy[j] = inverse * (dy[j] - mean - normal[j] * along);
     }
 }
 
@@ -257,7 +273,8 @@ fn add_dropped_row(x: &mut [f32], z: &[f32], dropout: Dropout) {
 }
 
 /// x += dropout(z), rows in parallel.
-fn add_rows(x: &mut [f32], z: &[f32], d: usize, dropout: Dropout) {
+pub(crate) fn add_rows(x: &mut [f32], z: &[f32], d: usize, dropout: Dropout) {
+    let _time = profile::time(Part::Norm);
     let chunks = x.par_chunks_mut(ROWS * d).zip(z.par_chunks(ROWS * d));
     chunks.enumerate().for_each(|(i, (x, z))| {
         for (row, (x, z)) in x.chunks_exact_mut(d).zip(z.chunks_exact(d)).enumerate() {
@@ -266,13 +283,23 @@ fn add_rows(x: &mut [f32], z: &[f32], d: usize, dropout: Dropout) {
     });
 }
 
-fn dropped(x: &[f32], d: usize, dropout: Dropout) -> Vec<f32> {
-    if dropout.is_none() {
-        return x.to_vec();
-    }
-    let mut y = vec![0.0; x.len()];
-    add_rows(&mut y, x, d, dropout);
+/// dropout(x).
+pub(crate) fn dropped(x: &[f32], d: usize, dropout: Dropout) -> Buffer {
+    let _time = profile::time(Part::Norm);
+    let mut y = Buffer::any(x.len());
+    let chunks = y.par_chunks_mut(ROWS * d).zip(x.par_chunks(ROWS * d));
+    chunks.enumerate().for_each(|(i, (y, x))| {
+        for (row, (y, x)) in y.chunks_exact_mut(d).zip(x.chunks_exact(d)).enumerate() {
+            dropped_row(y, x, dropout.row(i * ROWS + row));
+        }
+    });
     y
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
+fn dropped_row(y: &mut [f32], x: &[f32], dropout: Dropout) {
+    let values = y.iter_mut().zip(x).enumerate();
+    values.for_each(|(j, (y, x))| *y = x * dropout.factor(j as u32));
 }
 
 struct Add(Dropout);
@@ -303,7 +330,7 @@ impl CustomOp2 for Add {
         dy: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
         let dz = dropped(&view(dy)?, z.dim(1)?, self.0);
-        Ok((Some(dy.clone()), Some(cpu::like(dz, z)?)))
+        Ok((Some(dy.clone()), Some(cpu::like(dz.to_vec(), z)?)))
     }
 }
 

@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use candle_core::backprop::GradStore;
 use candle_core::{Result, Tensor, Var};
 
 use crate::cpu;
@@ -59,8 +60,11 @@ impl Param {
         cpu::edit(&self.0.gradient, |gradient| add(gradient, write))
     }
 
-    /// Adds a gradient that candle computed.
-    fn absorb(&self, gradient: &Tensor) -> Result<()> {
+    /// Adds the gradient that candle computed, if it did.
+    pub(crate) fn absorb_from(&self, store: &GradStore) -> Result<()> {
+        let Some(gradient) = store.get(self.value()) else {
+            return Ok(());
+        };
         let sum = match self.gradient() {
             Some(sum) => (sum + gradient)?,
             None => gradient.clone(),
@@ -80,12 +84,13 @@ impl fmt::Debug for Param {
 /// Backpropagates from a scalar: adds its gradient with respect to each parameter to the
 /// parameter's buffer. Fused operations have done so when candle's pass is over; what composed
 /// ones left in candle's store is added here.
-pub fn backward<'a>(loss: &Tensor, params: impl IntoIterator<Item = &'a Param>) -> Result<()> {
+pub(crate) fn backward<'a>(
+    loss: &Tensor,
+    params: impl IntoIterator<Item = &'a Param>,
+) -> Result<()> {
     let gradients = loss.backward()?;
     for param in params {
-        if let Some(gradient) = gradients.get(param.value()) {
-            param.absorb(gradient)?;
-        }
+        param.absorb_from(&gradients)?;
     }
     Ok(())
 }

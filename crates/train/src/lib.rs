@@ -7,6 +7,7 @@ mod error;
 mod log;
 mod open;
 mod optimizer;
+mod profile;
 mod run;
 mod schedule;
 mod stop;
@@ -21,12 +22,11 @@ pub use error::{Error, Result};
 pub use log::{Event, Log};
 pub use open::Start;
 pub use optimizer::Optimizer;
+pub use profile::Profile;
 pub use run::Run;
 pub use schedule::{ScheduleConfig, ScheduleKind};
 pub use stop::Stop;
 pub use validate::{Sample, Translated, Validator};
-
-use attend_model::backward;
 
 /// How a training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub fn train(run: &mut Run, stop: &Stop) -> Result<Ending> {
         let tokens: usize = batches.iter().map(|batch| batch.target.ids.len()).sum();
         for (micro, batch) in batches.iter().enumerate() {
             let loss = run.forward(batch, micro)?;
-            backward(&(loss / tokens as f64)?, run.model.params().iter())?;
+            loss.backward(1.0 / tokens as f64, run.model.params().iter())?;
         }
         let norm = run.update()?;
         run.report(tokens, norm)?;

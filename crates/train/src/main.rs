@@ -8,7 +8,7 @@ use anyhow::Context;
 use attend_infer::cli::{self, ComputeArgs};
 use attend_infer::metrics;
 use attend_model::on_pool;
-use attend_train::{Config, Ending, Error, Run, Start, Stop, Translated, average, train};
+use attend_train::{Config, Ending, Error, Profile, Run, Start, Stop, Translated, average, train};
 use clap::{Args, Parser, Subcommand};
 
 #[global_allocator]
@@ -31,6 +31,9 @@ enum Command {
         /// Replace the run that the output folder holds
         #[arg(long)]
         overwrite: bool,
+        /// At the end, say where the time of the steps went
+        #[arg(long)]
+        profile: bool,
         #[command(flatten)]
         compute: ComputeArgs,
     },
@@ -38,6 +41,9 @@ enum Command {
     Resume {
         /// The run's folder
         run: PathBuf,
+        /// At the end, say where the time of the steps went
+        #[arg(long)]
+        profile: bool,
         #[command(flatten)]
         compute: ComputeArgs,
     },
@@ -103,6 +109,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Run {
             source,
             overwrite,
+            profile,
             compute,
         } => {
             let config = Config::read(&source.config, &source.overrides)?;
@@ -114,12 +121,16 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             };
             let (device, path) = compute.start()?;
             let stop = Stop::listen().context("cannot listen for signals")?;
-            on_pool(|| carry_on(Run::start(config, start, device, path)?, &stop))
+            on_pool(|| carry_on(Run::start(config, start, device, path)?, &stop, profile))
         }
-        Command::Resume { run, compute } => {
+        Command::Resume {
+            run,
+            profile,
+            compute,
+        } => {
             let (device, path) = compute.start()?;
             let stop = Stop::listen().context("cannot listen for signals")?;
-            on_pool(|| carry_on(Run::resume(&run, device, path)?, &stop))
+            on_pool(|| carry_on(Run::resume(&run, device, path)?, &stop, profile))
         }
         Command::Average { run, last, output } => {
             let (bundle, steps) = average(&run, last as usize, output)?;
@@ -158,8 +169,12 @@ fn check_apart(path: &Path, config: &Config) -> Result<(), Error> {
 }
 
 /// Trains to the end, then shows what the model can do.
-fn carry_on(mut run: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
+fn carry_on(mut run: Run, stop: &Stop, profile: bool) -> anyhow::Result<ExitCode> {
+    let profile = profile.then(|| Profile::start(&run));
     let ending = train(&mut run, stop)?;
+    if let Some(profile) = profile {
+        profile.report(&run);
+    }
     let folder = run.config.out.display().to_string();
     if let Ending::Signal(status) = ending {
         tracing::warn!(

@@ -2,9 +2,9 @@ use std::time::Instant;
 
 use attend_data::{Batch, Batches, Tokenizers};
 use attend_infer::Bundle;
-use attend_model::{ModelConfig, Packed, Pass, Path, Seq2Seq, Vocabularies};
-use attend_ops::norm_of_all;
-use candle_core::{Device, Tensor};
+use attend_model::{Loss, ModelConfig, Packed, Pass, Path, Seq2Seq, Vocabularies};
+use attend_ops::{norm_of_all, profile};
+use candle_core::Device;
 
 use crate::checkpoint::{Best, Checkpoints, State, Unlogged};
 use crate::config::{Config, Metric};
@@ -96,7 +96,7 @@ impl Run {
     }
 
     /// The summed loss of one batch, the `micro`th of its update.
-    pub fn forward(&mut self, batch: &Batch, micro: usize) -> Result<Tensor> {
+    pub fn forward(&mut self, batch: &Batch, micro: usize) -> Result<Loss> {
         let draw = self.state.step * self.config.train.accumulate as u64 + micro as u64;
         let pass = Pass::train(self.path, self.config.seed, draw);
         let source = Packed::new(
@@ -111,8 +111,8 @@ impl Run {
         let hidden = self.model.decode(&memory, &target, &pass)?;
         let smoothing = self.config.train.label_smoothing;
         let loss = self.model.loss(&hidden, &target, smoothing, &pass)?;
-        self.state.unlogged.loss += f64::from(loss.smoothed.to_scalar::<f32>()?);
-        Ok(loss.smoothed)
+        self.state.unlogged.loss += f64::from(loss.smoothed()?);
+        Ok(loss)
     }
 
     /// Updates the parameters from their gradients; returns the gradients' norm.
@@ -176,13 +176,13 @@ impl Run {
             return Ok(false);
         };
         let (model, path, step) = (&*self.model, self.path, self.state.step);
-        let (mut validation, translated) = self.optimizer.with_average(|| {
+        let measure = || {
             let validation = validator.measure(model, step, path)?;
-            Ok((
-                validation,
-                validator.translate(model, &self.tokenizers, path)?,
-            ))
-        })?;
+            let translated = validator.translate(model, &self.tokenizers, path)?;
+            Ok((validation, translated))
+        };
+        let (mut validation, translated) =
+            profile::paused(|| self.optimizer.with_average(measure))?;
         validation.bleu = translated.as_ref().map(|translated| translated.bleu.score);
         validation.chrf = translated.as_ref().map(|translated| translated.chrf.score);
         validation.best = self.judge(&validation);
@@ -236,7 +236,7 @@ impl Run {
             ..
         } = &self.config;
         let parameters = self.optimizer.parameters();
-        if !norm_of_all(parameters.values(), self.path)?.is_finite() {
+        if !profile::paused(|| norm_of_all(parameters.values(), self.path))?.is_finite() {
             return Err(Error::NotFinite {
                 step: self.state.step,
             });

@@ -1,26 +1,27 @@
-use attend_ops::{Mask, Pass, Segments};
+use attend_ops::{Mask, Pass, Segments, Sublayer, stack};
 use candle_core::{Result, Tensor};
 
 use super::config::TransformerConfig;
-use super::sublayer::{FeedForward, Last, MultiHead, Residual};
+use super::sublayer::{Builder, Last};
 use crate::params::Init;
 
 /// Figure 1, left: N layers of self-attention and feed-forward network.
 pub(crate) struct Encoder {
-    layers: Vec<Layer>,
+    layers: Vec<[Sublayer; 2]>,
     last: Last,
-}
-
-struct Layer {
-    attention: MultiHead,
-    after_attention: Residual,
-    feed_forward: FeedForward,
-    after_feed_forward: Residual,
 }
 
 impl Encoder {
     pub(crate) fn new(config: &TransformerConfig, init: &mut Init) -> Result<Self> {
-        let layer = |n| Layer::new(&format!("model.encoder.layers.{n}"), config, init);
+        let layer = |n| {
+            let layer = format!("model.encoder.layers.{n}");
+            let mut builder = Builder {
+                layer,
+                config,
+                init,
+            };
+            Ok([builder.itself(Mask::Full)?, builder.feed_forward()?])
+        };
         Ok(Self {
             layers: (0..config.encoder_layers)
                 .map(layer)
@@ -31,30 +32,7 @@ impl Encoder {
 
     /// `[n, d]` to `[n, d]`.
     pub(crate) fn forward(&self, x: &Tensor, sentences: &Segments, pass: &Pass) -> Result<Tensor> {
-        let mut x = x.clone();
-        for layer in &self.layers {
-            x = layer.forward(&x, sentences, pass)?;
-        }
+        let x = stack(x, sentences, None, self.layers.iter().flatten(), pass)?;
         self.last.forward(x, pass)
-    }
-}
-
-impl Layer {
-    fn new(name: &str, config: &TransformerConfig, init: &mut Init) -> Result<Self> {
-        let part = |part: &str| format!("{name}.{part}");
-        Ok(Self {
-            attention: MultiHead::new(&part("self_attn"), config, init)?,
-            after_attention: Residual::new(&part("self_attn_layer_norm"), config, init)?,
-            feed_forward: FeedForward::new(name, config, init)?,
-            after_feed_forward: Residual::new(&part("final_layer_norm"), config, init)?,
-        })
-    }
-
-    fn forward(&self, x: &Tensor, sentences: &Segments, pass: &Pass) -> Result<Tensor> {
-        let x = self.after_attention.around(x, pass, |x| {
-            self.attention.to_itself(x, sentences, Mask::Full, pass)
-        })?;
-        self.after_feed_forward
-            .around(&x, pass, |x| self.feed_forward.forward(x, pass))
     }
 }

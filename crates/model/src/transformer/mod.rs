@@ -11,7 +11,7 @@ mod sublayer;
 
 pub use config::{Activation, Norm, Tie, TransformerConfig};
 
-use attend_ops::{Loss, Param, Pass, Segments, cross_entropy, embed, project};
+use attend_ops::{Drop, Loss, Param, Pass, Segments, cross_entropy, embed, project};
 use candle_core::{Device, Result, Tensor};
 
 use crate::params::Init;
@@ -19,7 +19,6 @@ use crate::{Memory, Packed, Params, Seq2Seq, State, Vocabularies};
 use decoder::Decoder;
 use encoder::Encoder;
 use position::Positions;
-use sublayer::Drop;
 
 pub struct Transformer {
     params: Params,

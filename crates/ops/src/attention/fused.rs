@@ -1,17 +1,18 @@
 //! Attention on CPU: one task per sentence, head after head. Forward keeps two numbers of each
 //! softmax; backward computes the weights again.
 
-use std::ops::Range;
 use std::sync::Mutex;
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
 use super::Plan;
-use super::softmax::{Softmax, softmax_row, softmax_row_backward};
+use super::sentence::{Gradients, Inputs, Share};
+use super::softmax::Softmax;
+use crate::buffer::Buffer;
 use crate::cpu::{self, slice, view};
-use crate::gemm::{Mat, MatMut, Threads, Write, product};
 use crate::pass::Pass;
+use crate::profile::{self, Part};
 
 pub(super) fn self_attention(qkv: &Tensor, plan: Plan, pass: &Pass) -> Result<Tensor> {
     if pass.trains() {
@@ -45,11 +46,15 @@ impl CustomOp1 for Fused {
     }
 
     fn bwd(&self, qkv: &Tensor, _: &Tensor, dy: &Tensor) -> Result<Option<Tensor>> {
-        let mut gradient = vec![0.0; qkv.elem_count()];
-        let parts = self.plan.queries.split(&mut gradient, 3 * self.plan.d);
-        let parts = parts.into_iter().map(Gradients::Together).collect();
-        self.backward(Inputs::together(&view(qkv)?), &view(dy)?, parts)?;
-        Ok(Some(cpu::like(gradient, qkv)?))
+        let dqkv = self.with_softmaxes(|softmaxes| {
+            Ok(backward_together(
+                &self.plan,
+                &view(qkv)?,
+                softmaxes,
+                &view(dy)?,
+            ))
+        })?;
+        Ok(Some(cpu::like(dqkv.to_vec(), qkv)?))
     }
 }
 
@@ -75,16 +80,17 @@ impl CustomOp2 for Fused {
         _: &Tensor,
         dy: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let Plan {
-            d, queries, keys, ..
-        } = &self.plan;
-        let mut dq = vec![0.0; q.elem_count()];
-        let mut dkv = vec![0.0; kv.elem_count()];
-        let parts = queries.split(&mut dq, *d).into_iter();
-        let parts = parts.zip(keys.split(&mut dkv, 2 * d));
-        let parts = parts.map(|(q, kv)| Gradients::Apart { q, kv }).collect();
-        self.backward(Inputs::apart(&view(q)?, &view(kv)?), &view(dy)?, parts)?;
-        Ok((Some(cpu::like(dq, q)?), Some(cpu::like(dkv, kv)?)))
+        let (dq, dkv) = self.with_softmaxes(|softmaxes| {
+            Ok(backward_apart(
+                &self.plan,
+                &view(q)?,
+                &view(kv)?,
+                softmaxes,
+                &view(dy)?,
+            ))
+        })?;
+        let (dq, dkv) = (cpu::like(dq.to_vec(), q)?, cpu::like(dkv.to_vec(), kv)?);
+        Ok((Some(dq), Some(dkv)))
     }
 }
 
@@ -95,256 +101,87 @@ impl Fused {
     }
 
     fn forward(&self, inputs: Inputs) -> Result<(CpuStorage, Shape)> {
-        let Plan {
-            d, heads, queries, ..
-        } = &self.plan;
-        let mut y = vec![0.0; queries.rows() * d];
-        let mut softmaxes = vec![Softmax::default(); queries.rows() * heads];
-        let parts = queries.split(&mut y, *d).into_iter();
-        let parts: Vec<_> = parts.zip(queries.split(&mut softmaxes, *heads)).collect();
-        parts
-            .into_par_iter()
-            .enumerate()
-            .for_each(|(index, (y, softmaxes))| {
-                inputs.sentence(&self.plan, index).forward(y, softmaxes);
-            });
+        let (n, d) = (self.plan.queries.rows(), self.plan.d);
+        let mut y = vec![0.0; n * d];
+        let softmaxes = forward(&self.plan, inputs, &mut y);
         *self.softmaxes.lock().unwrap_or_else(|e| e.into_inner()) = Some(softmaxes);
-        Ok((CpuStorage::F32(y), (queries.rows(), *d).into()))
+        Ok((CpuStorage::F32(y), (n, d).into()))
     }
 
-    fn backward(&self, inputs: Inputs, dy: &[f32], parts: Vec<Gradients>) -> Result<()> {
-        let softmaxes = self.softmaxes.lock().unwrap_or_else(|e| e.into_inner());
-        let Some(softmaxes) = softmaxes.as_deref() else {
-            bail!("attention went backward before forward")
-        };
-        let Plan {
-            d, heads, queries, ..
-        } = &self.plan;
-        parts
-            .into_par_iter()
-            .enumerate()
-            .for_each(|(index, gradients)| {
-                let rows = queries.range(index);
-                let dy = &dy[rows.start * d..rows.end * d];
-                let softmaxes = &softmaxes[rows.start * heads..rows.end * heads];
-                inputs
-                    .sentence(&self.plan, index)
-                    .backward(dy, softmaxes, gradients);
-            });
-        Ok(())
-    }
-}
-
-/// Queries, keys and values of a batch: which columns of which rows.
-#[derive(Clone, Copy)]
-struct Inputs<'a> {
-    q: Columns<'a>,
-    k: Columns<'a>,
-    v: Columns<'a>,
-}
-
-/// The d columns after `first · d` of a matrix `width · d` wide.
-#[derive(Clone, Copy)]
-struct Columns<'a> {
-    data: &'a [f32],
-    first: usize,
-    width: usize,
-}
-
-impl<'a> Inputs<'a> {
-    fn together(data: &'a [f32]) -> Self {
-        let [q, k, v] = [0, 1, 2].map(|first| Columns {
-            data,
-            first,
-            width: 3,
-        });
-        Self { q, k, v }
-    }
-
-    fn apart(q: &'a [f32], data: &'a [f32]) -> Self {
-        let q = Columns {
-            data: q,
-            first: 0,
-            width: 1,
-        };
-        let [k, v] = [0, 1].map(|first| Columns {
-            data,
-            first,
-            width: 2,
-        });
-        Self { q, k, v }
-    }
-
-    fn sentence(self, plan: &'a Plan, index: usize) -> Sentence<'a> {
-        Sentence {
-            inputs: self,
-            plan,
-            index,
+    fn with_softmaxes<T>(&self, backward: impl FnOnce(&[Softmax]) -> Result<T>) -> Result<T> {
+        match &*self.softmaxes.lock().unwrap_or_else(|e| e.into_inner()) {
+            Some(softmaxes) => backward(softmaxes),
+            None => bail!("attention went backward before forward"),
         }
     }
 }
 
-/// Where one sentence's gradients go.
-enum Gradients<'a> {
-    Together(&'a mut [f32]),
-    Apart { q: &'a mut [f32], kv: &'a mut [f32] },
+/// Writes the contexts `[n, d]`; returns what backward needs of every query, per sentence
+/// `[heads, queries]`.
+pub(crate) fn forward(plan: &Plan, inputs: Inputs, y: &mut [f32]) -> Vec<Softmax> {
+    let _time = profile::time(Part::Attention);
+    let Plan {
+        d, heads, queries, ..
+    } = plan;
+    let mut softmaxes = vec![Softmax::default(); queries.rows() * heads];
+    let parts = queries.split(y, *d).into_iter();
+    let parts: Vec<_> = parts.zip(queries.split(&mut softmaxes, *heads)).collect();
+    share_out(parts, |index, (y, softmaxes), share| {
+        inputs.sentence(plan, index).forward(y, softmaxes, share);
+    });
+    softmaxes
 }
 
-impl Gradients<'_> {
-    /// The columns of one head of the queries, keys or values.
-    fn head(&mut self, which: Which, plan: &Plan, rows: usize, head: usize) -> MatMut<'_> {
-        let w = plan.head_width();
-        let (data, first, width) = match (self, which) {
-            (Gradients::Together(data), Which::Query) => (&mut **data, 0, 3),
-            (Gradients::Together(data), Which::Key) => (&mut **data, 1, 3),
-            (Gradients::Together(data), Which::Value) => (&mut **data, 2, 3),
-            (Gradients::Apart { q, .. }, Which::Query) => (&mut **q, 0, 1),
-            (Gradients::Apart { kv, .. }, Which::Key) => (&mut **kv, 0, 2),
-            (Gradients::Apart { kv, .. }, Which::Value) => (&mut **kv, 1, 2),
-        };
-        MatMut::columns(data, rows, width * plan.d, first * plan.d + head * w, w)
-    }
+/// The gradient of queries, keys and values side by side.
+pub(crate) fn backward_together(
+    plan: &Plan,
+    qkv: &[f32],
+    softmaxes: &[Softmax],
+    dy: &[f32],
+) -> Buffer {
+    let mut gradient = Buffer::any(qkv.len());
+    let parts = plan.queries.split(&mut gradient, 3 * plan.d);
+    let parts = parts.into_iter().map(Gradients::Together).collect();
+    backward(plan, Inputs::together(qkv), softmaxes, dy, parts);
+    gradient
 }
 
-#[derive(Clone, Copy)]
-enum Which {
-    Query,
-    Key,
-    Value,
+/// The gradients of queries, and of keys and values.
+pub(crate) fn backward_apart(
+    plan: &Plan,
+    q: &[f32],
+    kv: &[f32],
+    softmaxes: &[Softmax],
+    dy: &[f32],
+) -> (Buffer, Buffer) {
+    let (mut dq, mut dkv) = (Buffer::any(q.len()), Buffer::any(kv.len()));
+    let parts = plan.queries.split(&mut dq, plan.d).into_iter();
+    let parts = parts.zip(plan.keys.split(&mut dkv, 2 * plan.d));
+    let parts = parts.map(|(q, kv)| Gradients::Apart { q, kv }).collect();
+    backward(plan, Inputs::apart(q, kv), softmaxes, dy, parts);
+    (dq, dkv)
 }
 
-/// One sentence: t queries, s keys.
-struct Sentence<'a> {
-    inputs: Inputs<'a>,
-    plan: &'a Plan,
-    index: usize,
+fn backward(plan: &Plan, inputs: Inputs, softmaxes: &[Softmax], dy: &[f32], parts: Vec<Gradients>) {
+    let _time = profile::time(Part::AttentionBackward);
+    let Plan {
+        d, heads, queries, ..
+    } = plan;
+    share_out(parts, |index, gradients, share| {
+        let rows = queries.range(index);
+        let dy = &dy[rows.start * d..rows.end * d];
+        let softmaxes = &softmaxes[rows.start * heads..rows.end * heads];
+        let sentence = inputs.sentence(plan, index);
+        sentence.backward(dy, softmaxes, gradients, share);
+    });
 }
 
-impl Sentence<'_> {
-    fn sizes(&self) -> (usize, usize) {
-        let Plan { queries, keys, .. } = self.plan;
-        (queries.lengths()[self.index], keys.lengths()[self.index])
-    }
-
-    /// One head of the queries, keys or values: `[t or s, w]`.
-    fn head(&self, which: Which, head: usize) -> Mat<'_> {
-        let (columns, segments) = match which {
-            Which::Query => (&self.inputs.q, &self.plan.queries),
-            Which::Key => (&self.inputs.k, &self.plan.keys),
-            Which::Value => (&self.inputs.v, &self.plan.keys),
-        };
-        let (d, w) = (self.plan.d, self.plan.head_width());
-        let (rows, width) = (segments.range(self.index), columns.width * d);
-        let data = &columns.data[rows.start * width..rows.end * width];
-        Mat::columns(data, rows.len(), width, columns.first * d + head * w, w)
-    }
-
-    /// The queries, in blocks whose scores are few enough to hold: memory grows with the length of a
-    /// sentence, not with its square.
-    fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let (t, s) = self.sizes();
-        let rows = (SCORES / s.max(1)).clamp(1, t.max(1));
-        (0..t)
-            .step_by(rows)
-            .map(move |start| start..t.min(start + rows))
-    }
-
-    /// q kᵀ of a block of queries, `[rows, s]`.
-    fn score(&self, head: usize, block: &Range<usize>, scores: &mut Vec<f32>) {
-        let (_, s) = self.sizes();
-        scores.resize(block.len() * s, 0.0);
-        let q = self.head(Which::Query, head).rows(block);
-        let k = self.head(Which::Key, head).t();
-        product(
-            MatMut::new(scores, block.len(), s),
-            Write::Over,
-            q,
-            k,
-            Threads::One,
-        );
-    }
-
-    fn forward(&self, y: &mut [f32], softmaxes: &mut [Softmax]) {
-        let (t, s) = self.sizes();
-        let (d, w, scale) = (self.plan.d, self.plan.head_width(), self.plan.scale());
-        let mut weights = Vec::new();
-        for (head, block) in heads_and_blocks(self.plan.heads, || self.blocks()) {
-            self.score(head, &block, &mut weights);
-            let dropout = self.plan.dropout(self.index, head);
-            for (row, weights) in block.clone().zip(weights.chunks_exact_mut(s.max(1))) {
-                let visible = self.plan.mask.visible(row, s);
-                let softmax = softmax_row(weights, visible, scale, dropout.row(row));
-                softmaxes[head * t + row] = softmax;
-            }
-            let dst = MatMut::columns(y, t, d, head * w, w).rows(&block);
-            let weights = Mat::new(&weights, block.len(), s);
-            product(
-                dst,
-                Write::Over,
-                weights,
-                self.head(Which::Value, head),
-                Threads::One,
-            );
-        }
-    }
-
-    fn backward(&self, dy: &[f32], softmaxes: &[Softmax], mut gradients: Gradients) {
-        let (t, s) = self.sizes();
-        let (plan, d, w) = (self.plan, self.plan.d, self.plan.head_width());
-        let mut weights = Vec::new(); // first the scores, then the dropped weights
-        let mut slopes = Vec::new(); // gradient of the dropped weights, then of the scores
-        for (head, block) in heads_and_blocks(plan.heads, || self.blocks()) {
-            let rows = block.len();
-            let dy = Mat::columns(dy, t, d, head * w, w).rows(&block);
-            let value = self.head(Which::Value, head).t();
-            self.score(head, &block, &mut weights);
-            slopes.resize(rows * s, 0.0);
-            product(
-                MatMut::new(&mut slopes, rows, s),
-                Write::Over,
-                dy,
-                value,
-                Threads::One,
-            );
-            let dropout = plan.dropout(self.index, head);
-            let width = s.max(1);
-            let values = weights
-                .chunks_exact_mut(width)
-                .zip(slopes.chunks_exact_mut(width));
-            for (row, (weights, slopes)) in block.clone().zip(values) {
-                softmax_row_backward(
-                    weights,
-                    slopes,
-                    plan.mask.visible(row, s),
-                    (softmaxes[head * t + row], plan.scale()),
-                    dropout.row(row),
-                );
-            }
-            let (weights, slopes) = (Mat::new(&weights, rows, s), Mat::new(&slopes, rows, s));
-            let write = Write::first(block.start == 0);
-            let dv = gradients.head(Which::Value, plan, s, head);
-            product(dv, write, weights.t(), dy, Threads::One);
-            let dk = gradients.head(Which::Key, plan, s, head);
-            let query = self.head(Which::Query, head).rows(&block);
-            product(dk, write, slopes.t(), query, Threads::One);
-            let dq = gradients.head(Which::Query, plan, t, head).rows(&block);
-            product(
-                dq,
-                Write::Over,
-                slopes,
-                self.head(Which::Key, head),
-                Threads::One,
-            );
-        }
-    }
-}
-
-/// Scores that are held at once.
-const SCORES: usize = 1 << 17;
-
-fn heads_and_blocks<B: Iterator<Item = Range<usize>>>(
-    heads: usize,
-    blocks: impl Fn() -> B,
-) -> impl Iterator<Item = (usize, Range<usize>)> {
-    (0..heads).flat_map(move |head| blocks().map(move |block| (head, block)))
+fn share_out<T: Send>(parts: Vec<T>, work: impl Fn(usize, T, Share) + Sync) {
+    let share = if parts.len() < 4 * rayon::current_num_threads() {
+        Share::Heads
+    } else {
+        Share::Sentences
+    };
+    let parts = parts.into_par_iter().enumerate();
+    parts.for_each(|(index, part)| work(index, part, share));
 }

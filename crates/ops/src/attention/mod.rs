@@ -5,8 +5,12 @@
 //! keys of its own sentence and no others; one whose sentence has no keys gets zeros.
 
 mod composed;
-mod fused;
+pub(crate) mod fused;
+mod sentence;
 mod softmax;
+
+pub(crate) use sentence::Inputs;
+pub(crate) use softmax::Softmax;
 
 use candle_core::{Result, Tensor, bail};
 
@@ -35,13 +39,13 @@ impl Mask {
 
 /// The shape of one attention.
 #[derive(Clone)]
-struct Plan {
-    heads: usize,
-    d: usize,
-    queries: Segments,
-    keys: Segments,
-    mask: Mask,
-    dropout: Dropout,
+pub(crate) struct Plan {
+    pub(crate) heads: usize,
+    pub(crate) d: usize,
+    pub(crate) queries: Segments,
+    pub(crate) keys: Segments,
+    pub(crate) mask: Mask,
+    pub(crate) dropout: Dropout,
 }
 
 impl Plan {
@@ -62,7 +66,7 @@ impl Plan {
         }
     }
 
-    fn check(&self, query_rows: usize, key_rows: usize) -> Result<()> {
+    pub(crate) fn check(&self, query_rows: usize, key_rows: usize) -> Result<()> {
         if self.heads == 0 || !self.d.is_multiple_of(self.heads) {
             bail!("{} heads do not divide a width of {}", self.heads, self.d);
         }

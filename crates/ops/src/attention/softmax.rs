@@ -5,7 +5,7 @@ use crate::simd;
 
 /// What a row of scores needs to become weights: weight = exp((score - highest) · scale) · inverse.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Softmax {
+pub(crate) struct Softmax {
     highest: f32,
     inverse: f32,
 }
@@ -24,9 +24,7 @@ pub(super) fn softmax_row(
         return Softmax::default();
     }
     let highest = simd::max(row);
-    row.iter_mut()
-        .for_each(|x| *x = simd::exp((*x - highest) * scale));
-    let inverse = 1.0 / simd::sum(row);
+    let inverse = 1.0 / simd::exp_and_sum(row, highest, scale);
     if dropout.is_none() {
         row.iter_mut().for_each(|x| *x *= inverse);
     } else {

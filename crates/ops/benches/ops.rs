@@ -1,0 +1,190 @@
+//! Every operation of a training step, forward and backward, fused and composed, at the sizes of the
+//! base model: `cargo bench -p attend-ops`. A part of the names given as an argument chooses some.
+
+use std::hint::black_box;
+
+use attend_ops::random::{self, Key};
+use attend_ops::{
+    Activation, Adam, Body, Drop, FeedForward, Linear, Mask, MultiHead, Norm, Order, Param, Pass,
+    Path, Residual, Segments, Site, Source, Sublayer, add_norm, attention, clip_factor,
+    cross_entropy, embed, linear, linear_activated, norm_of_all, on_pool, self_attention, stack,
+    start_threads,
+};
+use candle_core::{Device, Result, Shape, Tensor, Var};
+use criterion::{Criterion, criterion_group, criterion_main};
+
+const SENTENCES: usize = 20;
+const LENGTH: usize = 25;
+const TOKENS: usize = SENTENCES * LENGTH;
+const D: usize = 512;
+const D_FF: usize = 2048;
+const HEADS: usize = 8;
+const WORDS: usize = 8001;
+
+fn tensor(name: &str, shape: impl Into<Shape>) -> Tensor {
+    let key = Key::new(1, 0, Site::named(name));
+    random::tensor(shape, &Device::Cpu, |i| 0.05 * key.normal(i)).unwrap()
+}
+
+fn param(name: &str, shape: impl Into<Shape>) -> Param {
+    Param::new(name, &tensor(name, shape)).unwrap()
+}
+
+fn layer(name: &str, o: usize, i: usize) -> Linear {
+    Linear {
+        weight: param(&format!("{name}.weight"), (o, i)),
+        bias: Some(param(&format!("{name}.bias"), o)),
+    }
+}
+
+fn norm() -> Norm {
+    Norm {
+        weight: param("norm.weight", D),
+        bias: param("norm.bias", D),
+    }
+}
+
+/// Times an operation there and back on both paths, as a training step runs it.
+fn both_ways(c: &mut Criterion, name: &str, op: impl Fn(&Pass) -> Result<Tensor> + Sync) {
+    let mut group = c.benchmark_group(name);
+    group.sample_size(10);
+    for (path, draw) in [(Path::Fused, 1), (Path::Composed, 2)] {
+        let pass = Pass::train(path, 1, draw);
+        let run = || on_pool(|| op(&pass)?.sum_all()?.backward());
+        group.bench_function(format!("{path:?}"), |b| {
+            b.iter(|| black_box(run().unwrap()))
+        });
+    }
+}
+
+fn input(name: &str, shape: impl Into<Shape>) -> Tensor {
+    let var = Var::from_tensor(&tensor(name, shape)).unwrap();
+    var.as_tensor().clone()
+}
+
+fn layers(c: &mut Criterion) {
+    let x = input("x", (TOKENS, D));
+    let (a, b) = (layer("a", D_FF, D), layer("b", D, D));
+    let drop = Drop::new(0.1, "drop");
+    both_ways(c, "linear", |pass| linear(&x, &[&b, &b, &b], pass));
+    for activation in [Activation::Relu, Activation::Gelu, Activation::Swish] {
+        both_ways(c, &format!("linear-{activation:?}"), |pass| {
+            linear_activated(&x, &a, activation, drop.of(pass), pass)
+        });
+    }
+    let (z, norm) = (input("z", (TOKENS, D)), norm());
+    both_ways(c, "add-norm", |pass| {
+        add_norm(&x, &z, drop.of(pass), &norm, pass)
+    });
+}
+
+fn attentions(c: &mut Criterion) {
+    let drop = Drop::new(0.1, "drop");
+    let (q, kv) = (input("q", (TOKENS, D)), input("kv", (TOKENS, 2 * D)));
+    let qkv = input("qkv", (TOKENS, 3 * D));
+    let short = Segments::packed([LENGTH; SENTENCES]);
+    let long = Segments::packed([TOKENS]);
+    both_ways(c, "attention", |pass| {
+        attention(&q, &short, &kv, &short, HEADS, drop.of(pass), pass)
+    });
+    for (name, sentences) in [("short", &short), ("long", &long)] {
+        both_ways(c, &format!("self-attention-{name}"), |pass| {
+            self_attention(&qkv, sentences, HEADS, Mask::Causal, drop.of(pass), pass)
+        });
+    }
+}
+
+fn sublayers(c: &mut Criterion) {
+    let drop = Drop::new(0.1, "drop");
+    let heads = |name: &str| MultiHead {
+        query: layer(&format!("{name}.q"), D, D),
+        key: layer(&format!("{name}.k"), D, D),
+        value: layer(&format!("{name}.v"), D, D),
+        out: layer(&format!("{name}.out"), D, D),
+        heads: HEADS,
+        drop,
+    };
+    let network = FeedForward {
+        inner: layer("inner", D_FF, D),
+        outer: layer("outer", D, D_FF),
+        activation: Activation::Relu,
+        drop,
+    };
+    let bodies = [
+        Body::Itself(heads("itself"), Mask::Causal),
+        Body::Memory(heads("memory")),
+        Body::FeedForward(network),
+    ];
+    let sublayers = bodies.map(|body| Sublayer {
+        residual: Residual {
+            norm: norm(),
+            order: Order::Post,
+            drop,
+        },
+        body,
+    });
+    let (x, states) = (input("x", (TOKENS, D)), input("memory", (TOKENS, D)));
+    let segments = Segments::packed([LENGTH; SENTENCES]);
+    let memory = Source {
+        states: &states,
+        segments: &segments,
+    };
+    both_ways(c, "decoder-layer", |pass| {
+        stack(&x, &segments, Some(memory), &sublayers, pass)
+    });
+}
+
+fn ends(c: &mut Criterion) {
+    let table = param("table", (WORDS, D));
+    let ids: Vec<u32> = (0..TOKENS as u32)
+        .map(|i| i * 37 % (WORDS as u32 - 1))
+        .collect();
+    let positions = Segments::packed([LENGTH; SENTENCES]).positions();
+    let places = tensor("places", (LENGTH, D));
+    let drop = Drop::new(0.1, "drop");
+    both_ways(c, "embed", |pass| {
+        embed(&table, &ids, &places, &positions, drop.of(pass), pass)
+    });
+    let hidden = input("hidden", (TOKENS, D));
+    let mut group = c.benchmark_group("cross-entropy");
+    group.sample_size(10);
+    for path in Path::ALL {
+        let pass = Pass::train(path, 1, 1);
+        let run = || {
+            on_pool(|| cross_entropy(&hidden, &table, &ids, 0.1, &pass)?.backward(1.0, [&table]))
+        };
+        group.bench_function(format!("{path:?}"), |b| b.iter(|| run().unwrap()));
+    }
+}
+
+fn optimizer(c: &mut Criterion) {
+    let p = param("p", (D_FF, D));
+    let gradient = tensor("gradient", (D_FF, D));
+    let moment = || Var::from_tensor(&p.value().zeros_like().unwrap()).unwrap();
+    let (m, v) = (moment(), moment());
+    let mut group = c.benchmark_group("clip-adam");
+    group.sample_size(10);
+    for path in Path::ALL {
+        let step = || -> Result<()> {
+            let norm = norm_of_all([&gradient], path)?;
+            let adam = Adam {
+                learning_rate: 1e-9,
+                beta1: 0.9,
+                beta2: 0.98,
+                epsilon: 1e-9,
+                weight_decay: 0.0,
+                step: 10,
+                clip: clip_factor(norm, Some(1.0)),
+            };
+            adam.update(&p, &gradient, &m, &v, path)
+        };
+        group.bench_function(format!("{path:?}"), |b| b.iter(|| on_pool(step).unwrap()));
+    }
+}
+
+fn start(_: &mut Criterion) {
+    start_threads(0).expect("the first to start the threads");
+}
+
+criterion_group!(all, start, layers, attentions, sublayers, ends, optimizer);
+criterion_main!(all);

@@ -1,0 +1,395 @@
+//! Matrix products.
+//!
+//! Our own, and not the `gemm` crate that candle uses, because a whole training step is faster with
+//! it, by as much as docs/performance.md says. It is safe code, but for a hint to the cache.
+
+mod tile;
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::buffer::Buffer;
+
+/// A read-only matrix in a slice, with any strides.
+#[derive(Clone, Copy)]
+pub(crate) struct Mat<'a> {
+    data: &'a [f32],
+    rows: usize,
+    cols: usize,
+    row_stride: usize,
+    col_stride: usize,
+}
+
+impl<'a> Mat<'a> {
+    /// `[rows, cols]`, row after row.
+    pub(crate) fn new(data: &'a [f32], rows: usize, cols: usize) -> Self {
+        assert_eq!(data.len(), rows * cols, "matrix of {rows} by {cols}");
+        Self::columns(data, rows, cols, 0, cols)
+    }
+
+    /// Columns `first..first + cols` of a row-major matrix that is `width` wide.
+    pub(crate) fn columns(
+        data: &'a [f32],
+        rows: usize,
+        width: usize,
+        first: usize,
+        cols: usize,
+    ) -> Self {
+        assert!(first + cols <= width && rows * width <= data.len());
+        Self {
+            data: &data[first.min(data.len())..],
+            rows,
+            cols,
+            row_stride: width,
+            col_stride: 1,
+        }
+    }
+
+    /// Some of the rows.
+    pub(crate) fn rows(self, rows: &Range<usize>) -> Self {
+        assert!(rows.end <= self.rows);
+        let start = (rows.start * self.row_stride).min(self.data.len());
+        Self {
+            data: &self.data[start..],
+            rows: rows.len(),
+            ..self
+        }
+    }
+
+    /// Room that [`tile::rows`] needs to pack `depth` of its columns; none if it can be read as it is.
+    fn scratch(&self, depth: usize) -> Option<usize> {
+        let (tile_rows, _) = tile::size();
+        (self.col_stride != 1).then(|| self.rows.next_multiple_of(tile_rows) * depth)
+    }
+
+    /// Without the columns from `cols` on.
+    fn columns_upto(self, cols: usize) -> Self {
+        assert!(cols <= self.cols);
+        Self { cols, ..self }
+    }
+
+    /// The transpose.
+    pub(crate) fn t(self) -> Self {
+        Self {
+            rows: self.cols,
+            cols: self.rows,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+            ..self
+        }
+    }
+}
+
+/// Where a product goes: a column block of a row-major matrix.
+pub(crate) struct MatMut<'a> {
+    data: &'a mut [f32],
+    rows: usize,
+    cols: usize,
+    width: usize,
+}
+
+impl<'a> MatMut<'a> {
+    pub(crate) fn new(data: &'a mut [f32], rows: usize, cols: usize) -> Self {
+        assert_eq!(data.len(), rows * cols, "matrix of {rows} by {cols}");
+        Self::columns(data, rows, cols, 0, cols)
+    }
+
+    pub(crate) fn columns(
+        data: &'a mut [f32],
+        rows: usize,
+        width: usize,
+        first: usize,
+        cols: usize,
+    ) -> Self {
+        assert!(first + cols <= width && rows * width <= data.len());
+        let first = first.min(data.len());
+        Self {
+            data: &mut data[first..],
+            rows,
+            cols,
+            width,
+        }
+    }
+
+    /// Its rows in parts that threads can share evenly, each of whole tiles where it can be.
+    fn parts(self) -> Vec<(Range<usize>, &'a mut [f32])> {
+        let (tile_rows, _) = tile::size();
+        let tiles = self.rows.div_ceil(tile_rows);
+        // A few for each thread: whoever is done early takes another.
+        let least = self.rows.div_ceil(ROWS);
+        let several = 2 * rayon::current_num_threads();
+        let count = least.next_multiple_of(several).min(tiles);
+        let start = |i: usize| self.rows.min(i * tiles / count * tile_rows);
+        let (mut rest, mut parts) = (self.data, Vec::with_capacity(count));
+        for rows in (0..count).map(|i| start(i)..start(i + 1)) {
+            let size = (rows.len() * self.width).min(rest.len());
+            let (part, after) = rest.split_at_mut(size);
+            parts.push((rows, part));
+            rest = after;
+        }
+        parts
+    }
+
+    /// Some of the rows.
+    pub(crate) fn rows(self, rows: &Range<usize>) -> Self {
+        assert!(rows.end <= self.rows);
+        let start = (rows.start * self.width).min(self.data.len());
+        Self {
+            data: &mut self.data[start..],
+            rows: rows.len(),
+            ..self
+        }
+    }
+}
+
+/// What becomes of the values that the destination held.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Write {
+    Over,
+    Add,
+}
+
+impl Write {
+    /// The first writer of a buffer writes over what an earlier step left there.
+    pub(crate) fn first(fresh: bool) -> Self {
+        if fresh { Write::Over } else { Write::Add }
+    }
+}
+
+/// How many threads share a product.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Threads {
+    All,
+    One,
+}
+
+/// dst = a · b, or dst += a · b.
+pub(crate) fn product(dst: MatMut, write: Write, a: Mat, b: Mat, threads: Threads) {
+    product_then(dst, write, a, b, threads, |_, _| {});
+}
+
+/// The same, and then `finish(row, values)` for every row of dst while it is in the cache.
+///
+/// Goto and van de Geijn's way (2008): b is cut into blocks that the cache holds, packed in the order
+/// in which they are read, and shared by all threads, which take rows of dst. Every element is summed
+/// in an order that depends on the shapes alone, so its bits do not depend on the threads.
+pub(crate) fn product_then(
+    dst: MatMut,
+    write: Write,
+    a: Mat,
+    b: Mat,
+    threads: Threads,
+    finish: impl Fn(usize, &mut [f32]) + Sync,
+) {
+    let (m, n, k) = (dst.rows, dst.cols, a.cols);
+    assert_eq!((a.rows, b.rows, b.cols), (m, k, n), "shapes of a product");
+    if m == 0 || n == 0 {
+        return;
+    }
+    if threads == Threads::One || m * n * k < SMALL {
+        return on_this_thread(dst, write, a, b, finish);
+    }
+    let (_, tile_cols) = tile::size();
+    let depth = depth(k);
+    let group = (PACKED / k / tile_cols).max(4) * tile_cols;
+    let mut packed = Buffer::any(k * n.min(group).next_multiple_of(tile_cols));
+    let (width, mut parts) = (dst.width, dst.parts());
+    for first in (0..n).step_by(group) {
+        let cols = group.min(n - first);
+        let packed = &mut packed[..k * cols.next_multiple_of(tile_cols)];
+        pack(b, first, cols, depth, packed);
+        parts.par_iter_mut().for_each(|(rows, dst)| {
+            let a = a.rows(rows);
+            let mut scratch = a.scratch(depth).map(Buffer::any);
+            let scratch = scratch.as_deref_mut().unwrap_or(&mut []);
+            let here = (&mut dst[first..], width);
+            tile::rows(here, write, a, (packed, cols), depth, scratch);
+            if first + cols == n {
+                let values = dst.chunks_mut(width).zip(rows.clone());
+                values.for_each(|(values, row)| finish(row, &mut values[..n]));
+            }
+        });
+    }
+}
+
+/// A product that is too small to share, or that is one of many which other threads do.
+fn on_this_thread(
+    dst: MatMut,
+    write: Write,
+    a: Mat,
+    b: Mat,
+    finish: impl Fn(usize, &mut [f32]) + Sync,
+) {
+    thread_local! {
+        /// The packed operands; only ever grown.
+        static SCRATCH: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+    }
+    let (m, n, k) = (dst.rows, dst.cols, a.cols);
+    let (depth, (_, tile_cols)) = (depth(k), tile::size());
+    let (size, more) = (
+        k * n.next_multiple_of(tile_cols),
+        a.scratch(depth).unwrap_or(0),
+    );
+    if k == 0 && write == Write::Over {
+        dst.data
+            .chunks_mut(dst.width)
+            .take(m)
+            .for_each(|row| row[..n].fill(0.0));
+    }
+    SCRATCH.with_borrow_mut(|scratch| {
+        if scratch.len() < size + more {
+            scratch.resize(size + more, 0.0);
+        }
+        let (packed, scratch) = scratch[..size + more].split_at_mut(size);
+        for start in (0..k).step_by(depth) {
+            let depth = depth.min(k - start);
+            let packed = &mut packed[start * (size / k)..][..depth * (size / k)];
+            tile::pack(b, start, depth, 0, packed);
+        }
+        tile::rows(
+            (&mut *dst.data, dst.width),
+            write,
+            a,
+            (packed, n),
+            depth,
+            scratch,
+        );
+    });
+    let rows = dst.data.chunks_mut(dst.width).take(m).enumerate();
+    rows.for_each(|(row, values)| finish(row, &mut values[..n]));
+}
+
+/// How much of the inner index one pass of the tiles takes: equal parts of at most [`DEPTH`].
+fn depth(k: usize) -> usize {
+    k.div_ceil(k.div_ceil(DEPTH).max(1)).max(1)
+}
+
+/// Columns of b that one task packs: a multiple of every tile's width.
+const COLS: usize = 128;
+
+/// Columns `first..first + cols` of b, as [`tile::rows`] reads them.
+fn pack(b: Mat, first: usize, cols: usize, depth: usize, packed: &mut [f32]) {
+    let padded = packed.len() / b.rows;
+    let b = b.columns_upto(first + cols);
+    for start in (0..b.rows).step_by(depth) {
+        let depth = depth.min(b.rows - start);
+        let packed = &mut packed[start * padded..][..depth * padded];
+        let parts = packed.par_chunks_mut(COLS * depth).enumerate();
+        parts.for_each(|(i, panels)| tile::pack(b, start, depth, first + i * COLS, panels));
+    }
+}
+
+/// The most of the inner index that one pass of the tiles takes: a panel of b is then about as large as
+/// the first-level cache.
+const DEPTH: usize = 512;
+/// The most rows of dst and a that one task takes: a block of a then stays in the second-level cache.
+const ROWS: usize = 96;
+/// Elements of b that are packed at once: they stay in the third-level cache.
+const PACKED: usize = 1 << 20;
+/// Products of fewer multiplications than this are not worth another thread's waking.
+const SMALL: usize = 1 << 18;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Key, Site};
+
+    fn matrix(n: usize, draw: u64) -> Vec<f32> {
+        let key = Key::new(3, draw, Site::named("gemm"));
+        (0..n).map(|i| key.normal(i as u64) as f32).collect()
+    }
+
+    /// The operands as they are, or as transposes of others.
+    const LAYOUTS: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
+
+    fn view(data: &[f32], rows: usize, cols: usize, transposed: bool) -> Mat<'_> {
+        match transposed {
+            true => Mat::new(data, cols, rows).t(),
+            false => Mat::new(data, rows, cols),
+        }
+    }
+
+    /// Ones plus a product, in the middle columns of a wider matrix, each row then doubled.
+    fn products(
+        threads: usize,
+        (m, n, k): (usize, usize, usize),
+        layout: (bool, bool),
+    ) -> Vec<f32> {
+        let (a, b) = (matrix(m * k, 1), matrix(n * k, 2));
+        let mut dst = vec![1.0; m * (n + 3)];
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        pool.unwrap().install(|| {
+            let (a, b) = (view(&a, m, k, layout.0), view(&b, k, n, layout.1));
+            let dst = MatMut::columns(&mut dst, m, n + 3, 2, n);
+            product_then(dst, Write::Add, a, b, Threads::All, |_, row| {
+                row.iter_mut().for_each(|x| *x *= 2.0);
+            });
+        });
+        dst
+    }
+
+    #[test]
+    fn products_have_the_same_bits_on_any_number_of_threads() {
+        for size in [
+            (1, 512, 512),
+            (333, 512, 1100),
+            (2000, 96, 300),
+            (77, 5000, 300),
+        ] {
+            for layout in LAYOUTS {
+                let one = products(1, size, layout);
+                for threads in [2, 3, 5] {
+                    assert!(one == products(threads, size, layout), "{size:?} {threads}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn products_equal_the_sum_over_the_inner_index_in_any_layout_and_size() {
+        let small = [
+            (1, 1, 1),
+            (3, 5, 7),
+            (17, 1, 33),
+            (1, 19, 31),
+            (5, 4, 0),
+            (25, 25, 64),
+        ];
+        // Beyond what one thread takes, what is packed at once, and the depth of one pass.
+        let large = [
+            (97, 130, 600),
+            (100, 64, 70),
+            (13, 3000, 520),
+            (200, 33, 1025),
+        ];
+        for (m, n, k) in small.into_iter().chain(large) {
+            let (a, b) = (matrix(m * k, 1), matrix(n * k, 2));
+            for layout in LAYOUTS {
+                let (av, bv) = (view(&a, m, k, layout.0), view(&b, k, n, layout.1));
+                let a_at = |i, l| av.data[i * av.row_stride + l * av.col_stride];
+                let b_at = |l, j| bv.data[l * bv.row_stride + j * bv.col_stride];
+                let dst = products(2, (m, n, k), layout);
+                for (i, row) in dst.chunks(n + 3).enumerate() {
+                    assert_eq!([row[0], row[1], row[n + 2]], [1.0; 3], "beside the columns");
+                    for (j, x) in row[2..n + 2].iter().enumerate() {
+                        let sum: f64 = (0..k)
+                            .map(|l| f64::from(a_at(i, l)) * f64::from(b_at(l, j)))
+                            .sum();
+                        let error = f64::from(x / 2.0) - 1.0 - sum;
+                        assert!(error.abs() < 2e-4, "{m} {n} {k} {layout:?}: {error}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_inner_index_of_nothing_clears_what_was_there() {
+        let mut dst = vec![f32::NAN; 6];
+        let (a, b) = (Mat::new(&[], 2, 0), Mat::new(&[], 0, 3));
+        product(MatMut::new(&mut dst, 2, 3), Write::Over, a, b, Threads::All);
+        assert_eq!(dst, [0.0; 6]);
+    }
+}

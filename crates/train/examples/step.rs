@@ -1,0 +1,237 @@
+//! The bare training step, for benchmarks against other trainers: no corpus, no log, no checkpoint.
+//!
+//! `step batches CONFIG COUNT` prints batches of a config's corpus, one JSON object a line.
+//! `step run --shape base --batches FILE` reads them all, says how large the model is, and then for
+//! every number N that it reads does N steps and says how long each took.
+//! `step ceiling` says how many multiplications and additions this machine can do.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use attend_data::{Batches, Corpus, Dataset, Position, Sentences, Tokenizers};
+use attend_infer::cli::ComputeArgs;
+use attend_model::{
+    ModelConfig, Packed, Pass, Path as OpPath, Seq2Seq, TransformerConfig, Vocabularies, on_pool,
+};
+use attend_train::{Config, Optimizer, TrainConfig};
+use clap::{Args, Parser, Subcommand};
+use serde::{Deserialize, Serialize};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[derive(Parser)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print batches of a config's corpus
+    Batches {
+        config: PathBuf,
+        count: usize,
+        #[arg(long = "set")]
+        overrides: Vec<String>,
+    },
+    /// Read numbers of steps; do that many, and say how long each took
+    Run(RunArgs),
+    /// Multiply-adds per second that the cores can do, twice counted, in billions
+    Ceiling,
+}
+
+#[derive(Args)]
+struct RunArgs {
+    /// base, small or tiny
+    #[arg(long)]
+    shape: String,
+    /// Entries of the vocabulary, padding included
+    #[arg(long)]
+    vocabulary: usize,
+    #[arg(long)]
+    batches: PathBuf,
+    #[arg(long, default_value_t = 0.1)]
+    dropout: f32,
+    /// Write the initial weights here
+    #[arg(long)]
+    weights: Option<PathBuf>,
+    #[command(flatten)]
+    compute: ComputeArgs,
+}
+
+/// Sentences of both languages, each ending in </s>.
+#[derive(Serialize, Deserialize)]
+struct Pairs {
+    source: Vec<Vec<u32>>,
+    target: Vec<Vec<u32>>,
+}
+
+fn main() -> Result<()> {
+    match Cli::parse().command {
+        Command::Batches {
+            config,
+            count,
+            overrides,
+        } => print_batches(&config, count, &overrides),
+        Command::Run(args) => {
+            let (device, path) = args.compute.start()?;
+            on_pool(|| run(&args, &device, path))
+        }
+        Command::Ceiling => say(&serde_json::json!({ "gflops": ceiling() })),
+    }
+}
+
+fn say(value: &impl Serialize) -> Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", serde_json::to_string(value)?)?;
+    Ok(out.flush()?)
+}
+
+fn print_batches(config: &Path, count: usize, overrides: &[String]) -> Result<()> {
+    let Config { data, seed, .. } = Config::read(config, overrides)?;
+    let corpus = Corpus::read(&data.train, &data.source, &data.target)?;
+    let tokenizers = Tokenizers::from_config(&data.tokenizer, &corpus)?;
+    let (dataset, _) = Dataset::encode(&corpus, &tokenizers, Some(data.max_length))?;
+    let mut batches = Batches::new(dataset.into(), data.batch_tokens, seed, Position::START)?;
+    let sentences = |side: &Sentences| side.iter().map(<[u32]>::to_vec).collect();
+    for _ in 0..count {
+        let (batch, _) = batches.next_batch();
+        say(&Pairs {
+            source: sentences(&batch.source),
+            target: sentences(&batch.target),
+        })?;
+    }
+    Ok(())
+}
+
+fn shape(args: &RunArgs) -> Result<TransformerConfig> {
+    let (d_model, layers, d_ff, heads) = match args.shape.as_str() {
+        "base" => (512, 6, 2048, 8),
+        "small" => (256, 3, 1024, 4),
+        "tiny" => (128, 4, 256, 4),
+        other => bail!("there is no shape {other}"),
+    };
+    Ok(TransformerConfig {
+        encoder_layers: layers,
+        decoder_layers: layers,
+        d_model,
+        d_ff,
+        heads,
+        dropout: args.dropout,
+        attention_dropout: args.dropout,
+        activation_dropout: args.dropout,
+        ..TransformerConfig::default()
+    })
+}
+
+fn run(args: &RunArgs, device: &candle_core::Device, path: OpPath) -> Result<()> {
+    let lines = BufReader::new(File::open(&args.batches).context("no batches")?).lines();
+    let batches = lines.map(|line| {
+        let Pairs { source, target } = serde_json::from_str(&line?)?;
+        Ok((Packed::of_sentences(&source), Packed::of_sentences(&target)))
+    });
+    let batches = batches.collect::<Result<Vec<_>>>()?;
+    let vocabularies = Vocabularies {
+        source: args.vocabulary,
+        target: args.vocabulary,
+        joint: true,
+    };
+    let model = ModelConfig::Transformer(shape(args)?).build(vocabularies, 1, device)?;
+    if let Some(path) = &args.weights {
+        let params = model.params().iter();
+        let tensors = params.map(|param| (param.name().to_string(), param.value().clone()));
+        candle_core::safetensors::save(&tensors.collect(), path)?;
+    }
+    let config = TrainConfig {
+        clip_norm: Some(1.0),
+        ..TrainConfig::default()
+    };
+    let mut optimizer = Optimizer::new(model.params(), &config, path)?;
+    say(&serde_json::json!({ "parameters": model.params().count() }))?;
+    let mut done = 0;
+    for line in io::stdin().lines() {
+        let steps: u64 = line?.trim().parse().context("a number of steps")?;
+        let (mut milliseconds, mut losses, mut norms) = (vec![], vec![], vec![]);
+        for _ in 0..steps {
+            let (source, target) = &batches[done as usize % batches.len()];
+            let start = Instant::now();
+            let pass = Pass::train(path, 1, done);
+            let (loss, norm) = step(
+                &*model,
+                &mut optimizer,
+                &config,
+                source,
+                target,
+                &pass,
+                done,
+            )?;
+            milliseconds.push(1e3 * start.elapsed().as_secs_f64());
+            losses.push(loss);
+            norms.push(norm);
+            done += 1;
+        }
+        say(&serde_json::json!({
+            "milliseconds": milliseconds, "loss": losses, "norm": norms, "peak": peak_memory(),
+        }))?;
+    }
+    Ok(())
+}
+
+fn step(
+    model: &dyn Seq2Seq,
+    optimizer: &mut Optimizer,
+    config: &TrainConfig,
+    source: &Packed,
+    target: &Packed,
+    pass: &Pass,
+    done: u64,
+) -> Result<(f64, f64)> {
+    let memory = model.encode(source, pass)?;
+    let hidden = model.decode(&memory, target, pass)?;
+    let loss = model.loss(&hidden, target, config.label_smoothing, pass)?;
+    let scale = 1.0 / target.ids.len() as f64;
+    let value = scale * f64::from(loss.smoothed()?);
+    loss.backward(scale, model.params().iter())?;
+    let norm = optimizer.step(config, done + 1, 1e-4)?;
+    Ok((value, norm))
+}
+
+/// The most memory that this process has held, in bytes, where the system says so.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM"))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// The best of a few runs of nothing but independent fused multiply-adds in registers.
+fn ceiling() -> f64 {
+    const ROUNDS: usize = 4_000_000;
+    let threads = rayon::current_num_threads();
+    let run = || {
+        let start = Instant::now();
+        rayon::broadcast(|_| black_box(multiply_add(black_box(1e-9), ROUNDS)));
+        2.0 * (threads * ROUNDS * LANES) as f64 / start.elapsed().as_secs_f64() / 1e9
+    };
+    (0..10).map(|_| run()).fold(0.0, f64::max)
+}
+
+/// Twelve registers of eight floats: as many as are needed to keep two units busy for four cycles,
+/// and a few more.
+const LANES: usize = 96;
+
+#[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2+fma", "aarch64+neon"))]
+fn multiply_add(factor: f32, rounds: usize) -> [f32; LANES] {
+    let mut sums = [1.0f32; LANES];
+    for _ in 0..rounds {
+        for sum in &mut sums {
+            *sum = sum.mul_add(factor, factor);
+        }
+    }
+    sums
+}

@@ -1,0 +1,57 @@
+use std::time::{Duration, Instant};
+
+use attend_ops::profile::{self, Part};
+
+use crate::Run;
+
+/// Where the time of a training's steps goes, by operation.
+pub struct Profile {
+    start: Instant,
+    step: u64,
+    seconds: f64,
+}
+
+impl Profile {
+    /// Begins to measure.
+    pub fn start(run: &Run) -> Self {
+        profile::start();
+        Self {
+            start: Instant::now(),
+            step: run.state.step,
+            seconds: run.state.seconds,
+        }
+    }
+
+    /// Says on standard error what each part of a step took since.
+    pub fn report(&self, run: &Run) {
+        let steps = run.state.step - self.step;
+        if steps == 0 {
+            return;
+        }
+        let seconds = run.state.seconds - self.seconds;
+        let saving = self.start.elapsed().as_secs_f64() - seconds;
+        run.log
+            .say(&format!("where the time of {steps} steps went, for each:"));
+        for line in lines(&profile::times(), seconds, steps) {
+            run.log.say(&line);
+        }
+        run.log.say(&format!(
+            "beside that, {saving:.1} s in all for validating, saving and starting"
+        ));
+    }
+}
+
+/// One line for every part, the rest, and the whole. Only the fused operations are measured: on
+/// another path than the CPU's, all is rest.
+fn lines(times: &[(Part, Duration)], seconds: f64, steps: u64) -> Vec<String> {
+    let line = |name: &str, time: f64| {
+        let (milliseconds, share) = (1e3 * time / steps as f64, 100.0 * time / seconds);
+        format!("  {name:38} {milliseconds:10.3} ms {share:6.1}%")
+    };
+    let measured: f64 = times.iter().map(|(_, time)| time.as_secs_f64()).sum();
+    let parts = times
+        .iter()
+        .map(|(part, time)| line(part.name(), time.as_secs_f64()));
+    let rest = line("all else: candle, batches, the log", seconds - measured);
+    parts.chain([rest, line("a step", seconds)]).collect()
+}
