@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change lands: format, lints, tests, the quickstart.
+# Everything that must hold before a change lands: format, lints, tests, that the benchmarks run, the
+# quickstart.
 # `scripts/check.sh --fast` leaves out the training of the quickstart.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,6 +10,11 @@ step() { printf '\n== %s\n' "$*"; "$@"; }
 step cargo fmt --all --check
 step cargo clippy --release --workspace --all-targets -- -D warnings
 step cargo test --release --workspace
+if command -v python3 >/dev/null; then # the benchmarks that need nothing else still run
+  step cargo build --release -p attend-train --bin train --example step
+  step python3 scripts/bench/scaling.py --shape tiny --quick
+  step python3 scripts/bench/whole_program.py --first 5 --steps 20 --rounds 1
+fi
 if [ "${1:-}" != --fast ]; then
   step scripts/quickstart.sh
 fi

@@ -1,0 +1,147 @@
+"""The training step of `crates/train/examples/step.rs` as PyTorch's users write it.
+
+    pytorch_step.py SHAPE VOCABULARY BATCHES [WEIGHTS]
+
+Reads the batches, then for every number N on standard input does N steps and prints how long each
+took. Batches are padded to their longest sentence. With WEIGHTS (safetensors, under our names) it
+starts from those, drops nothing out, and does not predict padding, so that losses can be compared.
+"""
+
+import json
+import math
+import resource
+import sys
+import time
+import warnings
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+warnings.filterwarnings("ignore")
+
+SHAPES = {"base": (512, 6, 2048, 8), "small": (256, 3, 1024, 4), "tiny": (128, 4, 256, 4)}
+
+
+class Model(nn.Module):
+    """torch.nn's layers in the paper's order: post-norm, one matrix for all embeddings."""
+
+    def __init__(self, d, layers, d_ff, heads, vocabulary, dropout):
+        super().__init__()
+        self.pad, self.scale = vocabulary - 1, math.sqrt(d)
+        self.shared = nn.Embedding(vocabulary, d, padding_idx=self.pad)
+        nn.init.normal_(self.shared.weight, std=d**-0.5)
+        self.dropout = nn.Dropout(dropout)
+        kind = dict(d_model=d, nhead=heads, dim_feedforward=d_ff, dropout=dropout, batch_first=True)
+        encoder, decoder = nn.TransformerEncoderLayer(**kind), nn.TransformerDecoderLayer(**kind)
+        self.encoder = nn.TransformerEncoder(encoder, layers, enable_nested_tensor=False)
+        self.decoder = nn.TransformerDecoder(decoder, layers)
+        position = torch.arange(4096)[:, None]
+        angle = position * 10000.0 ** (-2.0 * torch.arange(d // 2) / d)
+        self.register_buffer("positions", torch.cat([angle.sin(), angle.cos()], dim=1))
+
+    def embed(self, tokens):
+        return self.dropout(self.shared(tokens) * self.scale + self.positions[: tokens.shape[1]])
+
+    def forward(self, source, inputs, ragged):
+        hide_source = source == self.pad if ragged else None
+        # Padding stands at the end, where the causal mask keeps it from all that counts.
+        causal = nn.Transformer.generate_square_subsequent_mask(inputs.shape[1])
+        memory = self.encoder(self.embed(source), src_key_padding_mask=hide_source)
+        return self.decoder(
+            self.embed(inputs),
+            memory,
+            tgt_mask=causal,
+            tgt_is_causal=True,
+            memory_key_padding_mask=hide_source,
+        )
+
+
+def padded(rows, pad):
+    longest = max(map(len, rows))
+    return torch.tensor([row + [pad] * (longest - len(row)) for row in rows])
+
+
+def prepare(line, pad):
+    pairs = json.loads(line)
+    inputs = [[pad, *row[:-1]] for row in pairs["target"]]
+    ragged = len({len(row) for side in pairs.values() for row in side}) > 1
+    source, inputs, labels = (padded(x, pad) for x in (pairs["source"], inputs, pairs["target"]))
+    return source, inputs, labels, ragged
+
+
+def load(model, path):
+    from safetensors.torch import load_file
+
+    weights = load_file(path)
+    modules = {
+        "multihead_attn": "encoder_attn",
+        "linear1": "fc1",
+        "linear2": "fc2",
+        "norm1": "self_attn_layer_norm",
+        "norm3": "final_layer_norm",
+    }
+    state = model.state_dict()
+    for name in state:
+        side, *rest = name.split(".")
+        if side in ("encoder", "decoder"):
+            _, layer, module, *leaf = rest
+            norm2 = "final_layer_norm" if side == "encoder" else "encoder_attn_layer_norm"
+            module = norm2 if module == "norm2" else modules.get(module, module)
+            prefix = f"model.{side}.layers.{layer}.{module}"
+            kind = leaf[0].removeprefix("in_proj_")
+            if kind != leaf[0]:
+                parts = [weights[f"{prefix}.{part}_proj.{kind}"] for part in "qkv"]
+                state[name] = torch.cat(parts)
+            else:
+                state[name] = weights[".".join([prefix, *leaf])]
+        elif side == "shared":
+            state[name] = weights["model.shared.weight"]
+    model.load_state_dict(state)
+
+
+def main():
+    shape, vocabulary, batches, *weights = sys.argv[1:]
+    vocabulary = int(vocabulary)
+    torch.manual_seed(1)
+    model = Model(*SHAPES[shape], vocabulary, dropout=0.0 if weights else 0.1).train()
+    if weights:
+        load(model, weights[0])
+    optimizer = torch.optim.Adam(
+        model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True
+    )
+    words = vocabulary - 1 if weights else vocabulary
+    batches = [prepare(line, vocabulary - 1) for line in open(batches)]
+    print(json.dumps({"parameters": sum(p.numel() for p in model.parameters())}), flush=True)
+    done = 0
+    for line in sys.stdin:
+        report = {"milliseconds": [], "loss": [], "norm": []}
+        for _ in range(int(line)):
+            source, inputs, labels, ragged = batches[done % len(batches)]
+            start = time.perf_counter()
+            hidden = model(source, inputs, ragged)
+            logits = F.linear(hidden, model.shared.weight[:words] if weights else model.shared.weight)
+            loss = F.cross_entropy(
+                logits.flatten(0, 1),
+                labels.flatten(),
+                ignore_index=vocabulary - 1,
+                label_smoothing=0.1,
+            )
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            if weights:  # its own norm is summed in float32, good to three digits
+                squares = sum(p.grad.double().square().sum() for p in model.parameters())
+            norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            if weights:
+                norm = squares.sqrt()
+            optimizer.step()
+            report["loss"].append(loss.item())
+            report["norm"].append(norm.item())
+            report["milliseconds"].append(1e3 * (time.perf_counter() - start))
+            done += 1
+        report["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        print(json.dumps(report), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""Attend's training step against PyTorch's, in turns. Started by train_vs_pytorch.sh.
+
+Both programs run all the time, each waiting while the other works; a round is a few steps of one and
+then of the other. What is compared is the median over all steps. Both start from the same weights
+once, without dropout, to see that they compute the same loss and the same gradient norm.
+"""
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+SHAPES = {"base": (512, 6, 2048), "small": (256, 3, 1024), "tiny": (128, 4, 256)}
+STEPS = {"base": 2, "small": 6, "tiny": 12}  # of a round
+
+
+class Worker:
+    def __init__(self, name, command):
+        self.name, self.milliseconds, self.peak = name, [], 0
+        self.process = subprocess.Popen(
+            [str(part) for part in command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.parameters = self.answer()["parameters"]
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"{self.name} ended with status {self.process.wait()}")
+        return json.loads(line)
+
+    def steps(self, count):
+        self.process.stdin.write(f"{count}\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def measure(self, count):
+        report = self.steps(count)
+        self.milliseconds += report["milliseconds"]
+        self.peak = report["peak"]
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def equal_batches(path, vocabulary, sentences=80, length=25):
+    """Random words, every sentence of the same length, </s> included."""
+    rng = random.Random(1)
+    words = lambda: [rng.randrange(1, vocabulary - 1) for _ in range(length - 1)] + [0]
+    side = lambda: [words() for _ in range(sentences)]
+    path.write_text(json.dumps({"source": side(), "target": side()}) + "\n")
+
+
+def corpus_batches(path, options, step):
+    config = path.with_suffix(".toml")
+    config.write_text(
+        f"""out = "{path.parent}/none"
+[data]
+source = "{options.source}"
+target = "{options.target}"
+train = "{options.corpus}"
+batch_tokens = 2000
+[data.tokenizer]
+kind = "bpe"
+vocab_size = 8001
+joint = true
+"""
+    )
+    with path.open("w") as out:
+        subprocess.run([step, "batches", config, "24"], stdout=out, check=True)
+
+
+def flops(shape, vocabulary, batches):
+    """Of the matrix products with weights: six for each weight that a token meets."""
+    d, layers, d_ff = SHAPES[shape]
+    pairs = [json.loads(line) for line in batches.open()]
+    source = sum(len(row) for pair in pairs for row in pair["source"]) / len(pairs)
+    target = sum(len(row) for pair in pairs for row in pair["target"]) / len(pairs)
+    encoder = source * layers * (4 * d * d + 2 * d * d_ff)
+    # The decoder's keys and values are of the source.
+    decoder = target * (layers * (6 * d * d + 2 * d * d_ff) + vocabulary * d)
+    memory = source * layers * 2 * d * d
+    return 6 * (encoder + decoder + memory), target
+
+
+def padding(batches):
+    """Tokens with padding for each without, of the targets."""
+    pairs = [json.loads(line)["target"] for line in batches.open()]
+    padded = sum(len(rows) * max(map(len, rows)) for rows in pairs)
+    return padded / sum(len(row) for rows in pairs for row in rows)
+
+
+def check_same(commands, weights):
+    ours, theirs = (Worker(name, command) for name, command in commands)
+    a, b = ours.steps(1), theirs.steps(1)
+    for worker in (ours, theirs):
+        worker.end()
+    weights.unlink()
+    for what in ("loss", "norm"):
+        x, y = a[what][0], b[what][0]
+        if abs(x - y) > 1e-4 * abs(y):
+            raise SystemExit(f"not the same {what}: {x} and {y}")
+    return a["loss"][0], b["loss"][0], ours.parameters
+
+
+def ceiling(step):
+    out = subprocess.run([step, "ceiling"], stdout=subprocess.PIPE, check=True, text=True)
+    return json.loads(out.stdout)["gflops"]
+
+
+def compare(name, shape, vocabulary, batches, options, folder, step):
+    ours = [step, "run", "--shape", shape, "--vocabulary", vocabulary, "--batches", batches]
+    theirs = [sys.executable, HERE / "pytorch_step.py", shape, vocabulary, batches]
+    weights = folder / "weights.safetensors"
+    no_dropout = ["--dropout", 0, "--weights", weights]
+    same = [("attend", [*ours, *no_dropout]), ("pytorch", [*theirs, weights])]
+    loss, their_loss, parameters = check_same(same, weights)
+
+    workers = [Worker("attend", ours), Worker("pytorch", theirs)]
+    steps = 1 if options.quick else STEPS[shape]
+    for worker in workers:
+        worker.steps(1 if options.quick else 3)  # not measured: memory and caches are cold
+    ceilings = []
+    for _ in range(1 if options.quick else options.rounds):
+        ceilings.append(ceiling(step))
+        for worker in workers:
+            worker.measure(steps)
+    for worker in workers:
+        worker.end()
+    best = max(ceilings)
+    work, tokens = flops(shape, vocabulary, batches)
+    medians = [statistics.median(worker.milliseconds) for worker in workers]
+    print(f"\n{name}: {parameters:,} parameters, loss {loss:.5f} and {their_loss:.5f}")
+    for worker, median in zip(workers, medians):
+        rate = work / median / 1e6
+        print(
+            f"  {worker.name:8} {median:8.1f} ms/step (best {min(worker.milliseconds):8.1f})"
+            f"  {1e3 * tokens / median:8.0f} tokens/s  {rate:5.0f} GFLOPS ({rate / best:4.0%})"
+            f"  {worker.peak / 2**20:6.0f} MiB"
+        )
+    print(
+        f"  ratio of medians {medians[1] / medians[0]:.2f}; ceiling {best:.0f} GFLOPS"
+        f" (median {statistics.median(ceilings):.0f})",
+        flush=True,
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="one step of each, to see that it runs")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", help="base, small, tiny, base-32k, ragged-base, …")
+    parser.add_argument("--corpus", help="files for ragged batches, without .en and .de")
+    parser.add_argument("--source", default="en")
+    parser.add_argument("--target", default="de")
+    options = parser.parse_args()
+    step = ROOT / "target/release/examples/step"
+    os.environ.setdefault("OMP_NUM_THREADS", str(os.cpu_count()))
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        equal, large, ragged = (folder / f"{name}.jsonl" for name in ("equal", "large", "ragged"))
+        equal_batches(equal, 8001)
+        equal_batches(large, 32001)
+        cases = [(shape, shape, 8001, equal) for shape in ("tiny", "small", "base")]
+        cases.append(("base-32k", "base", 32001, large))
+        if options.corpus:
+            corpus_batches(ragged, options, step)
+            cases += [(f"ragged-{s}", s, 8001, ragged) for s in ("tiny", "small", "base")]
+            print(f"ragged: {padding(ragged):.3f} target tokens with padding for each without")
+        for case in cases:
+            if options.only in (None, case[0]):
+                compare(*case, options, folder, step)
+
+
+if __name__ == "__main__":
+    main()
