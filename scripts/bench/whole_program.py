@@ -42,7 +42,7 @@ heads = {heads}
 [train]
 steps = {options.first + options.steps}
 clip_norm = 1.0
-log_every = 10
+log_every = {options.first}
 save_every = 100
 validate_every = 0
 """
@@ -91,6 +91,8 @@ def main():
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
+    if options.steps % options.first:
+        parser.error("--steps must be a multiple of --first: the log has a line for each")
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         config, batches = write_config(folder, options), folder / "batches.jsonl"
