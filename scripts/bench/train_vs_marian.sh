@@ -7,17 +7,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-if [ -z "${VENV:-}" ]; then
-  VENV=$(mktemp -d)
-  trap 'rm -rf "$VENV"' EXIT
-fi
-if [ ! -x "$VENV/bin/python" ]; then
-  python3 -m venv "$VENV"
-fi
-if ! "$VENV/bin/python" -c 'import pymarian, sentencepiece, tokenizers, numpy' 2>/dev/null; then
-  # All but the first only count: the tokens of the corpus, and the parameters.
-  "$VENV/bin/pip" install --quiet --disable-pip-version-check \
-    pymarian==1.12.42 sentencepiece==0.2.2 tokenizers==0.23.3 numpy==2.4.6
-fi
+. scripts/bench/venv.sh
+# All but the first only count: the tokens of the corpus, and the parameters.
+venv 'import pymarian, sentencepiece, tokenizers, numpy' pymarian==1.12.42 sentencepiece==0.2.2 \
+  tokenizers==0.23.3 numpy==2.4.6
 cargo build --release --quiet -p attend-train --bin train
 "$VENV/bin/python" scripts/bench/train_vs_marian.py "$@"

@@ -6,15 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-if [ -z "${VENV:-}" ]; then
-  VENV=$(mktemp -d)
-  trap 'rm -rf "$VENV"' EXIT
-fi
-if [ ! -x "$VENV/bin/python" ]; then
-  python3 -m venv "$VENV"
-fi
-if ! "$VENV/bin/python" -c 'import torch, safetensors' 2>/dev/null; then
-  "$VENV/bin/pip" install --quiet --disable-pip-version-check torch==2.15.0 safetensors==0.8.0 numpy==2.4.6
-fi
+. scripts/bench/venv.sh
+venv 'import torch, safetensors' torch==2.15.0 safetensors==0.8.0 numpy==2.4.6
 cargo build --release --quiet -p attend-train --example step
 "$VENV/bin/python" scripts/bench/train_vs_pytorch.py "$@"

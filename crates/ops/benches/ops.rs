@@ -5,8 +5,8 @@ use std::hint::black_box;
 
 use attend_ops::random::{self, Key};
 use attend_ops::{
-    Activation, Adam, Body, Drop, FeedForward, Linear, Mask, MultiHead, Norm, Order, Param, Pass,
-    Path, Residual, Segments, Site, Source, Sublayer, add_norm, attention, clip_factor,
+    Activation, Adam, Body, DropoutSite, FeedForward, Linear, Mask, MultiHead, Norm, Order, Param,
+    Pass, Path, Residual, Segments, Site, Source, Sublayer, add_norm, attention, clip_factor,
     cross_entropy, embed, linear, linear_activated, norm_of_all, on_pool, self_attention, stack,
     start_threads,
 };
@@ -65,7 +65,7 @@ fn input(name: &str, shape: impl Into<Shape>) -> Tensor {
 fn layers(c: &mut Criterion) {
     let x = input("x", (TOKENS, D));
     let (a, b) = (layer("a", D_FF, D), layer("b", D, D));
-    let drop = Drop::new(0.1, "drop");
+    let drop = DropoutSite::new(0.1, "drop");
     both_ways(c, "linear", |pass| linear(&x, &[&b, &b, &b], pass));
     for activation in [Activation::Relu, Activation::Gelu, Activation::Swish] {
         both_ways(c, &format!("linear-{activation:?}"), |pass| {
@@ -79,7 +79,7 @@ fn layers(c: &mut Criterion) {
 }
 
 fn attentions(c: &mut Criterion) {
-    let drop = Drop::new(0.1, "drop");
+    let drop = DropoutSite::new(0.1, "drop");
     let (q, kv) = (input("q", (TOKENS, D)), input("kv", (TOKENS, 2 * D)));
     let qkv = input("qkv", (TOKENS, 3 * D));
     let short = Segments::packed([LENGTH; SENTENCES]);
@@ -95,7 +95,7 @@ fn attentions(c: &mut Criterion) {
 }
 
 fn sublayers(c: &mut Criterion) {
-    let drop = Drop::new(0.1, "drop");
+    let drop = DropoutSite::new(0.1, "drop");
     let heads = |name: &str| MultiHead {
         query: layer(&format!("{name}.q"), D, D),
         key: layer(&format!("{name}.k"), D, D),
@@ -141,7 +141,7 @@ fn ends(c: &mut Criterion) {
         .collect();
     let positions = Segments::packed([LENGTH; SENTENCES]).positions();
     let places = tensor("places", (LENGTH, D));
-    let drop = Drop::new(0.1, "drop");
+    let drop = DropoutSite::new(0.1, "drop");
     both_ways(c, "embed", |pass| {
         embed(&table, &ids, &places, &positions, drop.of(pass), pass)
     });

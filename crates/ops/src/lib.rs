@@ -43,5 +43,7 @@ pub use pass::{Mode, Pass, Path};
 pub use random::{Dropout, Site};
 pub use segments::Segments;
 pub use simd::log_sum_exp;
-pub use sublayer::{Body, Drop, FeedForward, MultiHead, Order, Residual, Source, Sublayer, stack};
+pub use sublayer::{
+    Body, DropoutSite, FeedForward, MultiHead, Order, Residual, Source, Sublayer, stack,
+};
 pub use threads::{on_pool, start_threads};

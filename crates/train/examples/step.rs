@@ -3,7 +3,7 @@
 //! `step batches CONFIG COUNT` prints batches of a config's corpus, one JSON object a line.
 //! `step run --shape base --batches FILE` reads them all, says how large the model is, and then for
 //! every number N that it reads does N steps and says how long each took.
-//! `step ceiling` says how many multiplications and additions this machine can do.
+//! `step ceiling` says how many multiplications and additions this machine can do in a second.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -41,7 +41,7 @@ enum Command {
     },
     /// Read numbers of steps; do that many, and say how long each took
     Run(RunArgs),
-    /// Multiply-adds per second that the cores can do, twice counted, in billions
+    /// Floating-point operations per second that the cores can do in registers, in billions
     Ceiling,
 }
 

@@ -11,7 +11,7 @@ mod sublayer;
 
 pub use config::{Activation, Norm, Tie, TransformerConfig};
 
-use attend_ops::{Drop, Loss, Param, Pass, Segments, cross_entropy, embed, project};
+use attend_ops::{DropoutSite, Loss, Param, Pass, Segments, cross_entropy, embed, project};
 use candle_core::{Device, Result, Tensor};
 
 use crate::params::Init;
@@ -34,7 +34,7 @@ pub struct Transformer {
 
 struct Embedding {
     table: Param,
-    drop: Drop,
+    drop: DropoutSite,
 }
 
 impl Transformer {
@@ -65,7 +65,7 @@ impl Transformer {
         };
         let embedding = |table, side: &str| Embedding {
             table,
-            drop: Drop::new(config.dropout, &format!("model.{side}.embed_tokens")),
+            drop: DropoutSite::new(config.dropout, &format!("model.{side}.embed_tokens")),
         };
         Ok(Self {
             source: embedding(source, "encoder"),

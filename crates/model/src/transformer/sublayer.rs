@@ -1,7 +1,7 @@
 //! The parameters of the sub-layers that encoder and decoder are made of, by their names.
 
 use attend_ops::{
-    self as ops, Body, Drop, FeedForward, Mask, MultiHead, Order, Pass, Residual, Sublayer,
+    self as ops, Body, DropoutSite, FeedForward, Mask, MultiHead, Order, Pass, Residual, Sublayer,
 };
 use candle_core::{Result, Tensor};
 
@@ -35,7 +35,7 @@ impl Builder<'_, '_> {
             inner: self.init.linear(&inner, d, d_ff)?,
             outer: self.init.linear(&format!("{}.fc2", self.layer), d_ff, d)?,
             activation: self.config.activation.into(),
-            drop: Drop::new(self.config.activation_dropout, &inner),
+            drop: DropoutSite::new(self.config.activation_dropout, &inner),
         };
         self.sublayer("final_layer_norm", Body::FeedForward(network))
     }
@@ -48,7 +48,7 @@ impl Builder<'_, '_> {
                 Norm::Post => Order::Post,
                 Norm::Pre => Order::Pre,
             },
-            drop: Drop::new(self.config.dropout, &name),
+            drop: DropoutSite::new(self.config.dropout, &name),
         };
         Ok(Sublayer { residual, body })
     }
@@ -62,7 +62,7 @@ impl Builder<'_, '_> {
             value: linear("v")?,
             out: linear("out")?,
             heads: self.config.heads,
-            drop: Drop::new(self.config.attention_dropout, &name),
+            drop: DropoutSite::new(self.config.attention_dropout, &name),
         })
     }
 }

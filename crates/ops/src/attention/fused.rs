@@ -1,5 +1,6 @@
-//! Attention on CPU: one task per sentence, head after head. Forward keeps two numbers of each
-//! softmax; backward computes the weights again.
+//! Attention on CPU: one task per sentence, or per head where sentences are few. Forward keeps two
+//! numbers of each softmax; backward computes the weights again. These functions serve both the
+//! operations here and a whole stack of sub-layers.
 
 use std::sync::Mutex;
 

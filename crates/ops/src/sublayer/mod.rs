@@ -5,7 +5,7 @@
 
 mod stack;
 
-use candle_core::{Result, Tensor};
+use candle_core::{Result, Tensor, bail};
 
 use crate::attention::{Mask, attention, self_attention};
 use crate::linear::{Activation, Linear, linear, linear_activated};
@@ -16,12 +16,12 @@ use crate::segments::Segments;
 
 /// Dropout at one named site.
 #[derive(Clone, Copy, Debug)]
-pub struct Drop {
+pub struct DropoutSite {
     rate: f32,
     site: Site,
 }
 
-impl Drop {
+impl DropoutSite {
     pub fn new(rate: f32, name: &str) -> Self {
         let site = Site::named(name);
         Self { rate, site }
@@ -46,7 +46,7 @@ pub enum Order {
 pub struct Residual {
     pub norm: Norm,
     pub order: Order,
-    pub drop: Drop,
+    pub drop: DropoutSite,
 }
 
 impl Residual {
@@ -72,7 +72,7 @@ pub struct MultiHead {
     pub value: Linear,
     pub out: Linear,
     pub heads: usize,
-    pub drop: Drop,
+    pub drop: DropoutSite,
 }
 
 impl MultiHead {
@@ -117,7 +117,7 @@ pub struct FeedForward {
     pub inner: Linear,
     pub outer: Linear,
     pub activation: Activation,
-    pub drop: Drop,
+    pub drop: DropoutSite,
 }
 
 impl FeedForward {
@@ -152,8 +152,7 @@ pub struct Source<'a> {
 }
 
 impl Sublayer {
-    /// # Panics
-    /// If the body attends to a memory and none is given.
+    /// It is an error if the body attends to a memory and none is given.
     pub fn forward(
         &self,
         x: &Tensor,
@@ -164,7 +163,9 @@ impl Sublayer {
         self.residual.around(x, pass, |x| match &self.body {
             Body::Itself(attention, mask) => attention.to_itself(x, sentences, *mask, pass),
             Body::Memory(attention) => {
-                let Source { states, segments } = memory.expect("a memory to attend to");
+                let Some(Source { states, segments }) = memory else {
+                    bail!("a sub-layer that attends to a memory needs one")
+                };
                 let kv = attention.read(states, pass)?;
                 attention.attend(x, sentences, &kv, segments, pass)
             }
@@ -219,7 +220,7 @@ mod tests {
             value: part("v"),
             out: part("out"),
             heads: 2,
-            drop: Drop::new(0.2, name),
+            drop: DropoutSite::new(0.2, name),
         }
     }
 
@@ -228,7 +229,7 @@ mod tests {
             inner: linear("inner", 2 * d + 1, d),
             outer: linear("outer", d, 2 * d + 1),
             activation,
-            drop: Drop::new(0.1, "inner"),
+            drop: DropoutSite::new(0.1, "inner"),
         };
         let bodies = [
             (
@@ -246,7 +247,7 @@ mod tests {
                     bias: param(&format!("{name}.norm.bias"), d),
                 },
                 order,
-                drop: Drop::new(0.1, name),
+                drop: DropoutSite::new(0.1, name),
             },
             body,
         };

@@ -232,3 +232,25 @@ fn a_run_with_a_flipped_bit_does_not_translate_wrongly_but_says_so() {
         "{error}"
     );
 }
+
+#[test]
+fn a_profile_shares_out_the_whole_time_of_the_steps_and_nothing_else() {
+    let tiny = Tiny::with_pairs(100);
+    let output = tiny.must(&["run", "config.toml", "--profile"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    let shares = said.lines().filter_map(|line| {
+        let (name, numbers) = line.strip_prefix("  ")?.split_at_checked(38)?;
+        let share = numbers.split_once(" ms ")?.1.trim().strip_suffix('%')?;
+        Some((name.trim(), share.parse::<f64>().ok()?))
+    });
+    let mut shares: Vec<(&str, f64)> = shares.collect();
+    assert_eq!(shares.pop(), Some(("a step", 100.0)), "{said}");
+    assert!(shares.iter().any(|(name, _)| *name == "linear, forward"));
+    // Validating, which uses the same operations, is not among them: nothing is left below zero.
+    assert!(
+        shares.iter().all(|(_, share)| (0.0..100.0).contains(share)),
+        "{said}"
+    );
+    let sum: f64 = shares.iter().map(|(_, share)| share).sum();
+    assert!((sum - 100.0).abs() < 1.0, "{said}");
+}
