@@ -58,10 +58,14 @@ impl<'a> Mat<'a> {
         }
     }
 
-    /// Room that [`tile::rows`] needs to pack `depth` of its columns; none if it can be read as it is.
+    /// Room that [`tile::rows`] needs for `depth` of its columns; none if they can be read as they are.
     fn scratch(&self, depth: usize) -> Option<usize> {
         let (tile_rows, _) = tile::size();
-        (self.col_stride != 1).then(|| self.rows.next_multiple_of(tile_rows) * depth)
+        match self.col_stride {
+            1 if self.row_stride <= FAR * depth => None,
+            1 => Some(self.rows * (depth + tile::GAP)),
+            _ => Some(self.rows.next_multiple_of(tile_rows) * depth),
+        }
     }
 
     /// Without the columns from `cols` on.
@@ -281,11 +285,14 @@ fn pack(b: Mat, first: usize, cols: usize, depth: usize, packed: &mut [f32]) {
     }
 }
 
-/// The most of the inner index that one pass of the tiles takes: a panel of b is then about as large as
-/// the first-level cache.
-const DEPTH: usize = 512;
+/// The most of the inner index that one pass of the tiles takes: a panel of b and a tile's rows of a then
+/// fit the first-level cache together.
+const DEPTH: usize = 384;
 /// The most rows of dst and a that one task takes: a block of a then stays in the second-level cache.
-const ROWS: usize = 96;
+const ROWS: usize = 144;
+/// Rows of a that begin this many times further apart than what is read of each are copied first: a
+/// large power of two between them, as models have it, puts them all into the same few lines of a cache.
+const FAR: usize = 2;
 /// Elements of b that are packed at once: they stay in the third-level cache.
 const PACKED: usize = 1 << 20;
 /// Products of fewer multiplications than this are not worth another thread's waking.

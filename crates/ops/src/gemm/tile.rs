@@ -16,8 +16,7 @@ pub(super) fn size() -> (usize, usize) {
 }
 
 /// dst (=|+=) a · b for some rows. `packed` holds b, `cols` wide: blocks of `depth` of its rows, each
-/// as panels of a tile's width. `dst` is `width` wide; `scratch` has room for `depth` columns of a,
-/// its rows rounded up to a tile's.
+/// as panels of a tile's width. `dst` is `width` wide; `scratch` is as large as [`Mat::scratch`] says.
 #[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2+fma", "aarch64+neon"))]
 pub(super) fn rows(
     (dst, width): (&mut [f32], usize),
@@ -52,19 +51,24 @@ fn tiles<const M: usize, const W: usize, const N: usize, const FUSED: bool>(
     for start in (0..a.cols).step_by(depth) {
         let depth = depth.min(a.cols - start);
         let write = if start == 0 { write } else { Write::Add };
-        let in_place = a.col_stride == 1;
-        if !in_place {
+        let by_rows = a.col_stride == 1;
+        if !by_rows {
             pack_rows::<M, W>(a, start, depth, scratch);
+        } else if !scratch.is_empty() {
+            copy_rows(a, start, depth, scratch);
         }
+        let scratch = &*scratch;
         // Once for all columns. Below the last row, it stands in for those that are not there.
-        let tile_rows: Vec<[&[f32]; M]> = match in_place {
-            true => (0..a.rows)
-                .step_by(M)
-                .map(|i| {
-                    let row = |r: usize| (i + r).min(a.rows - 1) * a.row_stride + start;
-                    std::array::from_fn(|r| &a.data[row(r)..][..depth])
-                })
-                .collect(),
+        let tile_rows: Vec<[&[f32]; M]> = match by_rows {
+            true => {
+                let (data, stride) = match scratch.is_empty() {
+                    true => (&a.data[start.min(a.data.len())..], a.row_stride),
+                    false => (scratch, depth + GAP),
+                };
+                let row = |i: usize| &data[i.min(a.rows - 1) * stride..][..depth];
+                let tiles = (0..a.rows).step_by(M);
+                tiles.map(|i| std::array::from_fn(|r| row(i + r))).collect()
+            }
             false => Vec::new(),
         };
         let panels = packed[start * padded..][..depth * padded].chunks_exact(depth * N);
@@ -76,7 +80,7 @@ fn tiles<const M: usize, const W: usize, const N: usize, const FUSED: bool>(
                     prefetch(&place[0]);
                     prefetch(&place[here - 1]);
                 }
-                let tile = if in_place {
+                let tile = if by_rows {
                     tile_of_rows::<M, N, FUSED>(&tile_rows[i / M], panel)
                 } else {
                     tile_of_panels::<M, N, FUSED>(&scratch[i * depth..][..M * depth], panel)
@@ -190,6 +194,18 @@ fn store_part<const N: usize>(dst: &mut [f32], write: Write, values: [f32; N]) {
     }
 }
 
+/// Elements between rows that were copied, so that no two begin at the same place of a cache.
+pub(super) const GAP: usize = 16;
+
+/// Columns `start..start + depth` of a, row after row with a gap.
+#[inline(always)]
+fn copy_rows(a: Mat, start: usize, depth: usize, copies: &mut [f32]) {
+    let rows = copies.chunks_exact_mut(depth + GAP).take(a.rows);
+    for (i, row) in rows.enumerate() {
+        row[..depth].copy_from_slice(&a.data[i * a.row_stride + start..][..depth]);
+    }
+}
+
 /// Columns `start..start + depth` of a as panels of M rows; what lies below the last row is zero.
 ///
 /// W is M rounded up to a power of two: where they can be, W elements are copied instead of M, which
@@ -295,11 +311,12 @@ fn pack_columns<const N: usize>(
 
 const SIDE: usize = 8;
 
-/// Columns to rows, eight by eight: what is read and written at a time then fits the registers.
+/// Columns to rows, eight by eight: what is read and written at a time then fits the registers, and
+/// columns that are a large power of two apart still have room beside each other in a cache.
 #[inline(always)]
 fn transpose<const N: usize>(columns: [&[f32]; N], rows: &mut [[f32; N]]) {
-    for (s, rows) in rows.chunks_mut(SIDE).enumerate() {
-        for q in (0..N).step_by(SIDE) {
+    for q in (0..N).step_by(SIDE) {
+        for (s, rows) in rows.chunks_mut(SIDE).enumerate() {
             for (p, row) in rows.iter_mut().enumerate() {
                 for (c, value) in row[q..][..SIDE].iter_mut().enumerate() {
                     *value = columns[q + c][s * SIDE + p];
@@ -324,9 +341,11 @@ mod tests {
         };
         for (m, n, k) in [(1, 1, 1), (13, 35, 29), (2 * M, 2 * N, 64), (40, 70, 9)] {
             let (a, b) = (values(m * k, 1), values(k * n, 2));
-            for (a, b) in [
-                (Mat::new(&a, m, k), Mat::new(&b, k, n)),
-                (Mat::new(&a, k, m).t(), Mat::new(&b, n, k).t()),
+            // a as it is, copied, and packed.
+            for (a, b, room) in [
+                (Mat::new(&a, m, k), Mat::new(&b, k, n), 0),
+                (Mat::new(&a, m, k), Mat::new(&b, k, n), m),
+                (Mat::new(&a, k, m).t(), Mat::new(&b, n, k).t(), m),
             ] {
                 let depth = 20.min(k);
                 let padded = n.next_multiple_of(N);
@@ -336,7 +355,7 @@ mod tests {
                     let panels = &mut packed[start * padded..][..depth * padded];
                     pack_columns::<N>(b, start, depth, 0, panels);
                 }
-                let mut scratch = vec![f32::NAN; m.next_multiple_of(M) * depth];
+                let mut scratch = vec![f32::NAN; room.next_multiple_of(M) * (depth + GAP)];
                 let mut dst = vec![f32::NAN; m * n];
                 let (over, packed) = (Write::Over, (&packed[..], n));
                 tiles::<M, W, N, FUSED>((&mut dst, n), over, a, packed, depth, &mut scratch);

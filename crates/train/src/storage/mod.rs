@@ -1,0 +1,277 @@
+//! Files that appear whole or not at all. All that a run writes goes through here.
+
+mod disk;
+mod journal;
+mod lock;
+#[cfg(test)]
+mod torture;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use attend_infer::Manifest;
+
+pub(crate) use journal::Journal;
+pub(crate) use lock::Lock;
+
+use crate::{Error, Result};
+
+/// Whether [`write_folder`] may write there: nothing, or a bundle that it wrote itself.
+pub(crate) fn check_replaceable(folder: &Path) -> Result<()> {
+    let ours = folder.join(Manifest::NAME).exists() && !folder.join("trainer_state.json").exists();
+    match !folder.exists() || ours {
+        true => Ok(()),
+        false => Err(Error::Taken(folder.to_path_buf())),
+    }
+}
+
+/// Whether a folder can be made there, before the work whose result it is to hold.
+pub(crate) fn check_writable(folder: &Path) -> Result<()> {
+    let exists = folder.ancestors().find(|path| path.exists());
+    let exists = exists.unwrap_or(Path::new("."));
+    let probe = temporary(&exists.join("probe"));
+    let written = disk::write_synced(&probe, &[]).and_then(|()| disk::remove(&probe));
+    written.map_err(|source| error(folder, source))
+}
+
+/// Makes a folder, and those above it that are missing.
+pub(crate) fn make_folder(folder: &Path) -> Result<()> {
+    let make = || {
+        let missing: Vec<_> = folder.ancestors().take_while(|f| !f.is_dir()).collect();
+        for folder in missing.into_iter().rev().filter(|f| *f != Path::new("")) {
+            disk::make_folder(folder)?;
+            disk::sync_folder(parent(folder))?;
+        }
+        Ok(())
+    };
+    make().map_err(|source| error(folder, source))
+}
+
+/// Writes a folder of files: to a temporary one, synced to disk, with a manifest of sizes and hashes
+/// last, which is then renamed. What had that name before is replaced.
+pub(crate) fn write_folder(folder: &Path, files: &[(String, Vec<u8>)]) -> Result<()> {
+    assert!(
+        folder.file_name().is_some(),
+        "a folder with a name of its own"
+    );
+    let temporary = temporary(folder);
+    let written = write_all(&temporary, files).and_then(|()| {
+        disk::remove(folder)?;
+        disk::rename(&temporary, folder)?;
+        disk::sync_folder(parent(folder))
+    });
+    written.map_err(|source| {
+        let _ = disk::remove(&temporary);
+        error(folder, source)
+    })
+}
+
+fn write_all(folder: &Path, files: &[(String, Vec<u8>)]) -> io::Result<()> {
+    disk::remove(folder)?;
+    disk::make_folder(folder)?;
+    for (name, bytes) in files {
+        disk::write_synced(&folder.join(name), bytes)?;
+    }
+    let manifest = Manifest::of(files).to_json();
+    disk::write_synced(&folder.join(Manifest::NAME), &manifest)?;
+    disk::sync_folder(folder)
+}
+
+/// Removes a folder. Whoever looks meanwhile sees it whole or not at all.
+pub(crate) fn remove_folder(folder: &Path) -> Result<()> {
+    let temporary = temporary(folder);
+    let removed = disk::remove(&temporary)
+        .and_then(|()| disk::rename(folder, &temporary))
+        .and_then(|()| disk::sync_folder(parent(folder)))
+        .and_then(|()| disk::remove(&temporary));
+    removed.map_err(|source| error(folder, source))
+}
+
+/// Removes a file, or whatever else there is; fine if there is nothing.
+pub(crate) fn remove(path: &Path) -> Result<()> {
+    disk::remove(path).map_err(|source| error(path, source))
+}
+
+/// Replaces one file in one go.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    let temporary = temporary(path);
+    let written = disk::write_synced(&temporary, bytes)
+        .and_then(|()| disk::rename(&temporary, path))
+        .and_then(|()| disk::sync_folder(parent(path)));
+    written.map_err(|source| {
+        let _ = disk::remove(&temporary);
+        error(path, source)
+    })
+}
+
+/// Makes `link` point to its neighbour `name`, in one go.
+pub(crate) fn point(link: &Path, name: &str) -> Result<()> {
+    if fs::read_link(link).is_ok_and(|target| target == Path::new(name)) {
+        return Ok(());
+    }
+    let temporary = temporary(link);
+    let made = || {
+        disk::remove(&temporary)?;
+        // A copy of a run may hold a folder where the run had a link.
+        if !link.is_symlink() && link.join(Manifest::NAME).exists() {
+            disk::remove(link)?;
+        }
+        disk::link(name, &temporary)?;
+        disk::rename(&temporary, link)?;
+        disk::sync_folder(parent(link))
+    };
+    made().map_err(|source| {
+        let _ = disk::remove(&temporary);
+        error(link, source)
+    })
+}
+
+/// Reads a folder that [`write_folder`] wrote; whatever is missing or changed is named.
+pub(crate) fn read_folder(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
+    let manifest = folder.join(Manifest::NAME);
+    let damaged = |path: &Path, problem: String| Error::Damaged {
+        path: path.to_path_buf(),
+        problem,
+    };
+    let bytes = fs::read(&manifest).map_err(|error| damaged(&manifest, error.to_string()))?;
+    let listed = Manifest::parse(&bytes).map_err(|problem| damaged(&manifest, problem))?;
+    let mut files = BTreeMap::new();
+    for (name, entry) in listed.files {
+        let path = folder.join(&name);
+        let bytes = fs::read(&path).map_err(|error| damaged(&path, error.to_string()))?;
+        if let Some(problem) = entry.problem(&bytes) {
+            return Err(damaged(&path, problem));
+        }
+        files.insert(name, bytes);
+    }
+    Ok(files)
+}
+
+/// Names of what a killed process left half written in `folder`.
+pub(crate) fn leftovers(folder: &Path) -> Result<Vec<String>> {
+    let names = || -> io::Result<Vec<String>> {
+        let names = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name()));
+        let names = names.collect::<io::Result<Vec<_>>>()?.into_iter();
+        let names = names.map(|name| name.to_string_lossy().into_owned());
+        Ok(names.filter(|name| is_temporary(name)).collect())
+    };
+    names().map_err(|source| Error::Read {
+        path: folder.to_path_buf(),
+        source,
+    })
+}
+
+/// Removes them.
+pub(crate) fn clean(folder: &Path) -> Result<()> {
+    for name in leftovers(folder)? {
+        remove(&folder.join(name))?;
+    }
+    Ok(())
+}
+
+const TEMPORARY: &str = ".tmp";
+
+/// Whether a name is one that [`temporary`] gives to what a run writes.
+fn is_temporary(name: &str) -> bool {
+    let name = name
+        .strip_prefix('.')
+        .and_then(|name| name.strip_suffix(TEMPORARY));
+    name.is_some_and(|name| {
+        let names = [
+            "last",
+            "best",
+            "averaged",
+            "config.toml",
+            "metrics.jsonl",
+            "probe",
+        ];
+        names.contains(&name) || name.starts_with("checkpoint-")
+    })
+}
+
+fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}{TEMPORARY}"))
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn error(path: &Path, source: io::Error) -> Error {
+    Error::Write {
+        path: path.to_path_buf(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files() -> Vec<(String, Vec<u8>)> {
+        vec![("a".into(), vec![1, 2, 3]), ("b".into(), vec![0; 1000])]
+    }
+
+    #[test]
+    fn a_folder_reads_back_as_it_was_written_and_leaves_nothing_temporary() -> Result<()> {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("checkpoint-1");
+        write_folder(&folder, &files())?;
+        write_folder(&folder, &files())?; // over itself
+        assert_eq!(read_folder(&folder)?, files().into_iter().collect());
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn a_flipped_bit_a_cut_file_and_a_missing_one_are_named() -> Result<()> {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("checkpoint-1");
+        type Damage<'a> = (&'a str, &'a dyn Fn(&Path));
+        let damages: [Damage; 4] = [
+            ("b: not what was written", &|folder| {
+                let mut bytes = fs::read(folder.join("b")).unwrap();
+                bytes[500] ^= 1;
+                fs::write(folder.join("b"), bytes).unwrap();
+            }),
+            ("a: 2 bytes where 3 were written", &|folder| {
+                fs::write(folder.join("a"), [1, 2]).unwrap()
+            }),
+            ("b: No such file", &|folder| {
+                fs::remove_file(folder.join("b")).unwrap()
+            }),
+            ("manifest.json: not a manifest", &|folder| {
+                fs::write(folder.join(Manifest::NAME), "{").unwrap()
+            }),
+        ];
+        for (message, damage) in damages {
+            write_folder(&folder, &files())?;
+            damage(&folder);
+            let error = read_folder(&folder).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_cleaned_away() -> Result<()> {
+        let root = tempfile::tempdir().unwrap();
+        let half = temporary(&root.path().join("checkpoint-2"));
+        fs::create_dir(&half).unwrap();
+        fs::write(half.join("a"), [1]).unwrap();
+        fs::write(root.path().join("notes.tmp"), "a user's own").unwrap();
+        clean(root.path())?;
+        let left: Vec<_> = fs::read_dir(root.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        assert_eq!(left, ["notes.tmp"]);
+        Ok(())
+    }
+}
