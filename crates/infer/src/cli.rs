@@ -53,6 +53,18 @@ impl ComputeArgs {
     }
 }
 
+impl ComputeArgs {
+    /// As they are written on a command line.
+    pub fn to_args(&self) -> Vec<String> {
+        let mut args = vec![
+            format!("--device={}", self.device),
+            format!("--threads={}", self.threads),
+        ];
+        args.extend(self.composed.then(|| "--composed".to_string()));
+        args
+    }
+}
+
 impl DeviceArg {
     /// Opens the device. What was asked for by name is never replaced by another.
     pub fn open(self) -> Result<Device> {

@@ -35,7 +35,7 @@ pub mod metrics;
 mod search;
 mod translate;
 
-pub use bundle::{Bundle, BundleConfig, Entry, Manifest};
+pub use bundle::{Bundle, BundleConfig, Entry, Manifest, sha256};
 pub use decode::{DecodeConfig, LengthMeasure};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};

@@ -28,6 +28,17 @@ pub struct Vocabularies {
     pub joint: bool,
 }
 
+/// Numbers that the fused operations hold at once while they train a model, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activations {
+    /// For each token of the source.
+    pub source: usize,
+    /// For each token of the target.
+    pub target: usize,
+    /// Whatever the batch.
+    pub fixed: usize,
+}
+
 /// A value of `[model.…]` that cannot be.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{key}: {message}")]
@@ -49,6 +60,13 @@ impl ModelConfig {
     pub fn validate_with(&self, vocabularies: Vocabularies) -> Result<(), ConfigError> {
         match self {
             ModelConfig::Transformer(config) => config.validate_with(vocabularies),
+        }
+    }
+
+    /// What training holds beside the parameters: an estimate that is rather too high.
+    pub fn activations(&self, vocabularies: Vocabularies) -> Activations {
+        match self {
+            ModelConfig::Transformer(config) => config.activations(vocabularies),
         }
     }
 

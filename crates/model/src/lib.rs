@@ -11,7 +11,7 @@ mod transformer;
 pub use attend_ops::{
     Loss, Mode, Param, Pass, Path, Segments, log_sum_exp, on_pool, start_threads,
 };
-pub use config::{ConfigError, ModelConfig, Vocabularies};
+pub use config::{Activations, ConfigError, ModelConfig, Vocabularies};
 pub use packed::Packed;
 pub use params::{LoadError, Params};
 pub use seq2seq::{Memory, Seq2Seq, State};

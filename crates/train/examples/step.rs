@@ -197,7 +197,8 @@ fn step(
     let scale = 1.0 / target.ids.len() as f64;
     let value = scale * f64::from(loss.smoothed()?);
     loss.backward(scale, model.params().iter())?;
-    let norm = optimizer.step(config, done + 1, 1e-4)?;
+    let norm = optimizer.norm()?;
+    optimizer.step(config, done + 1, 1e-4, norm)?;
     Ok((value, norm))
 }
 

@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use attend_data::Position;
 use candle_core::{Device, Tensor};
 use safetensors::SafeTensors;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, storage};
+use crate::health::Health;
+use crate::provenance::Provenance;
+use crate::{Config, Error, Result, storage, toml_error};
 
 /// Where a run stands, besides its tensors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,9 +27,8 @@ pub struct State {
     pub best: Option<Best>,
     /// Validations since the best one.
     pub without_improvement: u64,
-    /// What the training data was, as tokens.
-    pub data: u64,
     pub unlogged: Unlogged,
+    pub health: Health,
 }
 
 /// What has been added up since the last line of the log.
@@ -51,13 +53,26 @@ pub struct Checkpoints {
     folder: PathBuf,
 }
 
+/// What a checkpoint holds.
+pub struct Content<'a> {
+    pub state: &'a State,
+    pub provenance: &'a Provenance,
+    pub config: &'a Config,
+    /// The files of the bundle.
+    pub bundle: Vec<(String, Vec<u8>)>,
+    pub optimizer: &'a BTreeMap<String, Tensor>,
+}
+
 /// One checkpoint, read and found sound.
 pub struct Checkpoint {
     pub folder: PathBuf,
     pub state: State,
+    pub provenance: Provenance,
     files: BTreeMap<String, Vec<u8>>,
 }
 
+const CONFIG: &str = "config.toml";
+const PROVENANCE: &str = "provenance.json";
 const STATE: &str = "trainer_state.json";
 const OPTIMIZER: &str = "optimizer.safetensors";
 const MODEL: &str = "model.safetensors";
@@ -69,23 +84,28 @@ impl Checkpoints {
         }
     }
 
-    /// Writes a checkpoint: the bundle's files, the optimizer's tensors and the state. Then points
-    /// `last` to it, and `best` where it is the best; then removes older ones, save the newest
+    /// Writes a checkpoint: the files of a bundle, and what training needs to go on from it. Then
+    /// points `last` to it, and `best` where it is the best; then removes older ones, save the newest
     /// `keep` and the best.
-    pub fn save(
-        &self,
-        state: &State,
-        mut bundle: Vec<(String, Vec<u8>)>,
-        optimizer: &BTreeMap<String, Tensor>,
-        keep: usize,
-    ) -> Result<PathBuf> {
+    pub fn save(&self, content: Content, keep: usize) -> Result<PathBuf> {
+        let Content {
+            state,
+            provenance,
+            config,
+            bundle: mut files,
+            optimizer,
+        } = content;
         let folder = self.folder.join(format!("checkpoint-{}", state.step));
-        let tensors = serialize(optimizer).map_err(|e| self.damaged(&folder, e.to_string()))?;
-        let json = serde_json::to_vec_pretty(state);
-        let json = json.map_err(|e| self.damaged(&folder, e.to_string()))?;
-        bundle.push((OPTIMIZER.to_string(), tensors));
-        bundle.push((STATE.to_string(), json));
-        storage::write_folder(&folder, &bundle)?;
+        let damaged = |problem: String| self.damaged(&folder, problem);
+        let tensors = serialize(optimizer).map_err(|e| damaged(e.to_string()))?;
+        let state_json = serde_json::to_vec_pretty(state).map_err(|e| damaged(e.to_string()))?;
+        let provenance = serde_json::to_vec_pretty(provenance);
+        let provenance = provenance.map_err(|e| damaged(e.to_string()))?;
+        files.push((CONFIG.to_string(), config.to_toml().into_bytes()));
+        files.push((OPTIMIZER.to_string(), tensors));
+        files.push((PROVENANCE.to_string(), provenance));
+        files.push((STATE.to_string(), state_json));
+        storage::write_folder(&folder, &files)?;
         self.point(state)?;
         self.rotate(state, keep)?;
         Ok(folder)
@@ -110,8 +130,7 @@ impl Checkpoints {
         steps.retain(|&step| step <= state.step);
         let old = steps.iter().rev().skip(keep.max(1));
         for step in old.filter(|&&step| state.best.is_none_or(|best| best.step != step)) {
-            let path = self.folder.join(format!("checkpoint-{step}"));
-            fs::remove_dir_all(&path).map_err(|source| Error::Write { path, source })?;
+            storage::remove_folder(&self.folder.join(format!("checkpoint-{step}")))?;
         }
         Ok(())
     }
@@ -142,16 +161,26 @@ impl Checkpoints {
     pub fn read(&self, step: u64) -> Result<Checkpoint> {
         let folder = self.folder.join(format!("checkpoint-{step}"));
         let files = storage::read_folder(&folder)?;
-        let json = files
-            .get(STATE)
-            .ok_or_else(|| self.damaged(&folder, format!("no {STATE}")))?;
-        let state = serde_json::from_slice(json)
-            .map_err(|error| self.damaged(&folder.join(STATE), error.to_string()))?;
+        let state = self.parse(&folder, &files, STATE)?;
+        let provenance = self.parse(&folder, &files, PROVENANCE)?;
         Ok(Checkpoint {
             folder,
             state,
+            provenance,
             files,
         })
+    }
+
+    fn parse<T: DeserializeOwned>(
+        &self,
+        folder: &Path,
+        files: &BTreeMap<String, Vec<u8>>,
+        name: &str,
+    ) -> Result<T> {
+        let json = files.get(name);
+        let json = json.ok_or_else(|| self.damaged(folder, format!("no {name}")))?;
+        let parsed = serde_json::from_slice(json);
+        parsed.map_err(|error| self.damaged(&folder.join(name), error.to_string()))
     }
 
     /// The newest checkpoint that is sound; damaged ones are passed over with a warning.
@@ -178,6 +207,17 @@ impl Checkpoints {
 }
 
 impl Checkpoint {
+    /// The config that it was trained with.
+    pub fn config(&self) -> Result<Config> {
+        let path = self.folder.join(CONFIG);
+        let bytes = self
+            .files
+            .get(CONFIG)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        toml_error::parse(&String::from_utf8_lossy(bytes), &path.display().to_string())
+    }
+
     /// The parameters to translate with.
     pub fn parameters(&self, device: &Device) -> Result<HashMap<String, Tensor>> {
         self.tensors(MODEL, device)

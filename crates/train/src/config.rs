@@ -8,7 +8,7 @@ use attend_model::ModelConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, ScheduleConfig, toml_error};
+use crate::{Error, MemorySize, Result, ScheduleConfig, toml_error};
 
 /// A run of Attend: what to learn from, what to train, how, and how to translate with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,6 +76,18 @@ pub struct TrainConfig {
     pub keep: usize,
     /// Steps between two lines of the log.
     pub log_every: u64,
+    /// What happens when a checkpoint or the log cannot be written: "stop" ends the run with an error,
+    /// "warn" goes on, and tries again at the next interval. The last checkpoint must be written.
+    pub on_save_error: OnSaveError,
+    /// An update whose loss or gradient is not finite is left out; after this many in a row, training
+    /// stops.
+    pub max_skipped: u64,
+    /// A loss that is this many times the average of the last updates is reported.
+    pub spike: f64,
+    /// Memory that training may take, such as "6G": a batch that would take more is computed in parts,
+    /// whose gradients add up to the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_memory: Option<MemorySize>,
     /// The learning rate.
     pub schedule: ScheduleConfig,
     /// The optimizer.
@@ -100,10 +112,24 @@ impl Default for TrainConfig {
             save_every: 1000,
             keep: 5,
             log_every: 50,
+            on_save_error: OnSaveError::Stop,
+            max_skipped: 10,
+            spike: 3.0,
+            max_memory: None,
             schedule: ScheduleConfig::default(),
             adam: AdamConfig::default(),
         }
     }
+}
+
+/// What happens when a run cannot write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnSaveError {
+    /// It ends.
+    Stop,
+    /// It goes on, and tries again.
+    Warn,
 }
 
 /// What validations are compared by.
@@ -219,6 +245,7 @@ impl TrainConfig {
             ("train.accumulate", Some(self.accumulate as u64)),
             ("train.keep", Some(self.keep as u64)),
             ("train.log_every", Some(self.log_every)),
+            ("train.max_skipped", Some(self.max_skipped)),
             ("train.patience", self.patience),
         ];
         for (key, count) in counts {
@@ -257,6 +284,12 @@ impl TrainConfig {
             let message = format!("is {}", value.unwrap_or_default());
             check(fine, key, &message, "it must be above 0")?;
         }
+        check(
+            self.spike > 1.0,
+            "train.spike",
+            &format!("is {}", self.spike),
+            "it must be above 1; 3 is usual",
+        )?;
         let ScheduleConfig {
             minimum,
             learning_rate,

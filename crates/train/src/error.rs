@@ -3,6 +3,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::{Difference, MemorySize};
+
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Each message is one line that says what and where; [`Error::hint`] says how to fix it.
@@ -30,16 +32,51 @@ pub enum Error {
     },
     #[error("{}: {problem}", path.display())]
     Damaged { path: PathBuf, problem: String },
-    #[error("the training data is not what {} was trained on", .0.display())]
-    DataChanged(PathBuf),
+    #[error("the {what} data is not what {} was trained with", folder.display())]
+    DataChanged {
+        folder: PathBuf,
+        what: &'static str,
+        key: &'static str,
+    },
     #[error("{} already exists, and is not a bundle that `train average` wrote", .0.display())]
     Taken(PathBuf),
-    #[error("{}/config.toml no longer describes its model: {problem}", folder.display())]
-    ConfigChanged { folder: PathBuf, problem: String },
-    #[error("step {step}: parameters are not finite; they were not saved")]
+    #[error("the config is not what {} was trained with: {}", folder.display(), list(differences))]
+    ConfigChanged {
+        folder: PathBuf,
+        differences: Vec<Difference>,
+    },
+    #[error("{}/config.toml does not describe its model: {problem}", folder.display())]
+    OtherModel { folder: PathBuf, problem: String },
+    #[error("another training{} writes {}", process.map(|id| format!(" (process {id})")).unwrap_or_default(), folder.display())]
+    Locked {
+        folder: PathBuf,
+        process: Option<u32>,
+    },
+    #[error("step {step}: what was to be saved is not finite; it was not saved")]
     NotFinite { step: u64 },
-    #[error("step {step}: the norm of the gradient is {norm}")]
-    Diverged { step: u64, norm: f64 },
+    #[error(
+        "{in_a_row} updates in a row were skipped, the last at step {step}: loss {loss}, gradient norm {norm}; \
+         norms before it: {history}; its sentence pairs are number {pairs} of the training data; \
+         the last checkpoint is of step {saved}"
+    )]
+    Diverged {
+        step: u64,
+        in_a_row: u64,
+        loss: f64,
+        norm: f64,
+        history: String,
+        pairs: String,
+        saved: u64,
+    },
+    #[error(
+        "train.max_memory is {limit}, but the model, its gradients and its moments alone take {needed}"
+    )]
+    LittleMemory {
+        limit: MemorySize,
+        needed: MemorySize,
+    },
+    #[error("the training in {} failed: {talk}", run.display())]
+    Experiment { run: PathBuf, talk: String },
     #[error("no gradient reached `{0}`")]
     NoGradient(String),
     #[error(transparent)]
@@ -77,15 +114,25 @@ impl Error {
             Error::Damaged { .. } => {
                 "restore it from a copy, or remove that checkpoint's folder to go on from an earlier one".to_string()
             }
-            Error::DataChanged(_) => {
-                "put the files of [data] back as they were, or start a new run".to_string()
-            }
+            Error::DataChanged { key, .. } => format!(
+                "put the files of {key} back as they were, start a new run, or go on with what is there now by `--allow {key}`"
+            ),
             Error::Diverged { .. } | Error::NotFinite { .. } => {
-                "training diverged: lower train.schedule.learning_rate, lengthen its warmup or set train.clip_norm, in the run's config.toml to resume it or for a new run".to_string()
+                "look at those sentences; or training diverged: set train.clip_norm, lower the learning rate or lengthen its warmup, for a new run or by `train resume RUN --set train.clip_norm=1 --allow train.clip_norm`".to_string()
             }
             Error::Taken(_) => "give -o a folder that does not exist yet".to_string(),
-            Error::ConfigChanged { .. } => {
+            Error::ConfigChanged { differences, .. } => format!(
+                "put them back as they were, start a new run, or allow each, as in `--allow {}`",
+                differences.first().map_or("KEY", |difference| &difference.key)
+            ),
+            Error::OtherModel { .. } => {
                 "put [model] and train.moving_average back as they were, or start a new run".to_string()
+            }
+            Error::Locked { .. } => {
+                "wait for it or stop it; two cannot write one run".to_string()
+            }
+            Error::LittleMemory { .. } => {
+                "raise train.max_memory, or make the model or its vocabulary smaller".to_string()
             }
             Error::FewCheckpoints { .. } => {
                 "ask for fewer with --last; train.keep says how many a run keeps".to_string()
@@ -100,4 +147,9 @@ impl Error {
         };
         Some(hint)
     }
+}
+
+fn list(differences: &[Difference]) -> String {
+    let differences: Vec<String> = differences.iter().map(Difference::to_string).collect();
+    differences.join("; ")
 }

@@ -2,31 +2,47 @@
 
 mod average;
 mod checkpoint;
+mod compare;
 mod config;
+mod doctor;
+mod drift;
 mod error;
+mod health;
 mod log;
+mod memory;
 mod open;
 mod optimizer;
 mod profile;
+mod provenance;
 mod run;
 mod schedule;
 mod stop;
 mod storage;
 mod toml_error;
+mod update;
 mod validate;
+mod verify;
 
 pub use average::average;
-pub use checkpoint::{Best, Checkpoint, Checkpoints, State, Unlogged};
-pub use config::{AdamConfig, Config, Metric, TrainConfig};
+pub use checkpoint::{Best, Checkpoint, Checkpoints, Content, State, Unlogged};
+pub use compare::{Comparison, Parameters, compare};
+pub use config::{AdamConfig, Config, Metric, OnSaveError, TrainConfig};
+pub use doctor::{Diagnosis, Finding, Verdict, diagnose};
+pub use drift::{Difference, differences};
 pub use error::{Error, Result};
+pub use health::Health;
 pub use log::{Event, Log};
-pub use open::Start;
+pub use memory::MemorySize;
+pub use open::{Resume, Start};
 pub use optimizer::Optimizer;
 pub use profile::Profile;
+pub use provenance::Provenance;
 pub use run::Run;
 pub use schedule::{ScheduleConfig, ScheduleKind};
 pub use stop::Stop;
+pub use update::{MicroBatch, Update};
 pub use validate::{Sample, Translated, Validator};
+pub use verify::{Experiment, Verification};
 
 /// How a training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,17 +61,16 @@ pub fn train(run: &mut Run, stop: &Stop) -> Result<Ending> {
         if let Some(ending) = run.ending(stop) {
             break ending;
         }
-        let batches = run.next_update();
-        let tokens: usize = batches.iter().map(|batch| batch.target.ids.len()).sum();
-        for (micro, batch) in batches.iter().enumerate() {
-            let loss = run.forward(batch, micro)?;
-            loss.backward(1.0 / tokens as f64, run.model.params().iter())?;
+        let mut update = run.next_update();
+        for micro in 0..update.batches.len() {
+            let loss = run.forward(&mut update, micro)?;
+            loss.backward(1.0 / update.tokens as f64, run.model.params().iter())?;
         }
-        let norm = run.update()?;
-        run.report(tokens, norm)?;
+        run.update(&mut update)?;
+        run.report(&update)?;
         let improved = run.validation_due() && run.validate()?;
         if improved || run.save_due() {
-            run.save()?;
+            run.save_or_warn()?;
         }
     };
     run.finish()?;

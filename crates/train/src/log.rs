@@ -1,21 +1,26 @@
 //! An event becomes a line of `metrics.jsonl` and a line (or a bar) on the terminal.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, storage};
+use crate::storage::{self, Journal};
+use crate::{OnSaveError, Result};
 
 /// What a run reports.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum Event {
     Step(Step),
+    /// An update that was left out.
+    Skipped(Skipped),
+    /// An update whose loss stands out.
+    Spike(Spike),
     Validation(Validation),
     Test(Scores),
 }
@@ -35,6 +40,28 @@ pub struct Step {
     pub tokens_per_second: f64,
     /// Time spent training, over all resumptions.
     pub seconds: f64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Skipped {
+    pub step: u64,
+    /// How many in a row, this one included.
+    pub in_a_row: u64,
+    /// Smoothed cross-entropy per target token, and the norm of the gradient: `null` where they are not
+    /// finite.
+    pub loss: f64,
+    pub gradient_norm: f64,
+    /// Which pairs of the training data it was computed from, counted from 1.
+    pub pairs: Vec<usize>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Spike {
+    pub step: u64,
+    pub loss: f64,
+    /// Of the updates before it.
+    pub average: f64,
+    pub pairs: Vec<usize>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -76,6 +103,23 @@ impl fmt::Display for Event {
                 step.gradient_norm,
                 step.tokens_per_second,
             ),
+            Event::Skipped(skipped) => write!(
+                f,
+                "step {} · skipped, {} in a row: loss {}, gradient norm {} · pairs {}",
+                skipped.step,
+                skipped.in_a_row,
+                skipped.loss,
+                skipped.gradient_norm,
+                some(&skipped.pairs),
+            ),
+            Event::Spike(spike) => write!(
+                f,
+                "step {} · loss {:.3} stands out: the average before was {:.3} · pairs {}",
+                spike.step,
+                spike.loss,
+                spike.average,
+                some(&spike.pairs),
+            ),
             Event::Validation(v) => {
                 let (loss, perplexity) = (v.loss, v.perplexity);
                 write!(
@@ -99,17 +143,27 @@ impl fmt::Display for Event {
     }
 }
 
+/// Numbers of pairs for people: not too many.
+pub(crate) fn some(pairs: &[usize]) -> String {
+    const MANY: usize = 20;
+    let shown: Vec<String> = pairs.iter().take(MANY).map(usize::to_string).collect();
+    match pairs.len().saturating_sub(MANY) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 /// Where events go.
 pub struct Log {
-    file: File,
-    path: PathBuf,
+    journal: Journal,
+    on_error: OnSaveError,
     bar: Option<ProgressBar>,
 }
 
 impl Log {
     /// Opens a run's `metrics.jsonl`; lines after `step`, which a resumed run will write again, are
     /// dropped, so that each is there once.
-    pub fn open(folder: &Path, step: u64, steps: u64) -> Result<Self> {
+    pub fn open(folder: &Path, step: u64, steps: u64, on_error: OnSaveError) -> Result<Self> {
         let path = folder.join("metrics.jsonl");
         let old = fs::read_to_string(&path).unwrap_or_default();
         let kept: String = old
@@ -119,25 +173,17 @@ impl Log {
         if kept != old {
             storage::write_file(&path, kept.as_bytes())?;
         }
-        let file = OpenOptions::new().create(true).append(true).open(&path);
-        let file = file.map_err(|source| Error::Write {
-            path: path.clone(),
-            source,
-        })?;
-        let bar = io::stderr().is_terminal().then(|| bar(step, steps));
-        Ok(Self { file, path, bar })
+        Ok(Self {
+            journal: Journal::open(&path)?,
+            on_error,
+            bar: io::stderr().is_terminal().then(|| bar(step, steps)),
+        })
     }
 
     pub fn event(&mut self, event: &Event) -> Result<()> {
-        let mut line = serde_json::to_string(event).map_err(io::Error::from);
-        if let Ok(line) = &mut line {
-            line.push('\n');
-        }
-        let written = line.and_then(|line| self.file.write_all(line.as_bytes()));
-        written.map_err(|source| Error::Write {
-            path: self.path.clone(),
-            source,
-        })?;
+        let line = serde_json::to_string(event).map_err(candle_core::Error::wrap)?;
+        let written = self.journal.append(&line);
+        self.unless_tolerated(written)?;
         match (&self.bar, event) {
             (Some(bar), Event::Step(step)) => bar.set_message(format!(
                 "loss {:.3} · {:.0} tok/s · lr {:.2e}",
@@ -146,6 +192,24 @@ impl Log {
             _ => self.say(&event.to_string()),
         }
         Ok(())
+    }
+
+    /// All lines so far are on the disk when this returns.
+    pub fn sync(&mut self) -> Result<()> {
+        let synced = self.journal.sync();
+        self.unless_tolerated(synced)
+    }
+
+    fn unless_tolerated(&self, result: Result<()>) -> Result<()> {
+        match (result, self.on_error) {
+            (Err(error), OnSaveError::Warn) => {
+                self.say(&format!(
+                    "warning: {error}; it is tried again with the next line"
+                ));
+                Ok(())
+            }
+            (result, _) => result,
+        }
     }
 
     /// One step further.
@@ -186,6 +250,20 @@ fn bar(step: u64, steps: u64) -> ProgressBar {
     bar
 }
 
+/// The JSON values of a log or a state, without the times in them, which differ between equal runs.
+pub(crate) fn timeless(text: &str) -> Vec<serde_json::Value> {
+    fn strip(value: &mut serde_json::Value) {
+        if let Some(fields) = value.as_object_mut() {
+            fields.retain(|key, _| key != "seconds" && key != "tokens_per_second");
+            fields.values_mut().for_each(strip);
+        }
+    }
+    let values = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
+    let mut values: Vec<_> = values.map_while(|value| value.ok()).collect();
+    values.iter_mut().for_each(strip);
+    values
+}
+
 /// Whether a line belongs to what was done by `step`; a test, which comes after the end, does not,
 /// nor does half a line, cut by a kill.
 fn upto(line: &str, step: u64) -> bool {
@@ -210,7 +288,7 @@ mod tests {
         let kept = [line("step", 1), line("step", 2), line("validation", 2)].concat();
         let dropped = [line("test", 2), line("step", 3), "{\"event\":\"st".into()].concat();
         fs::write(&path, format!("{kept}{dropped}")).unwrap();
-        Log::open(folder.path(), 2, 10)?;
+        Log::open(folder.path(), 2, 10, OnSaveError::Stop)?;
         assert_eq!(fs::read_to_string(&path).unwrap(), kept);
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! `train`: from a config to a model that translates.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,7 +9,10 @@ use anyhow::Context;
 use attend_infer::cli::{self, ComputeArgs};
 use attend_infer::metrics;
 use attend_model::on_pool;
-use attend_train::{Config, Ending, Error, Profile, Run, Start, Stop, Translated, average, train};
+use attend_train::{
+    Config, Ending, Error, Experiment, Profile, Resume, Run, Start, Stop, Translated, average,
+    compare, diagnose, train,
+};
 use clap::{Args, Parser, Subcommand};
 
 #[global_allocator]
@@ -41,6 +45,13 @@ enum Command {
     Resume {
         /// The run's folder
         run: PathBuf,
+        /// Override a value of the config, such as train.steps=500; can be given more than once
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        overrides: Vec<String>,
+        /// Go on though this key of the config has changed, which changes what is learnt; can be given
+        /// more than once
+        #[arg(long, value_name = "KEY")]
+        allow: Vec<String>,
         /// At the end, say where the time of the steps went
         #[arg(long)]
         profile: bool,
@@ -57,6 +68,31 @@ enum Command {
         /// Where to write the bundle [default: RUN/averaged]
         #[arg(short, long, value_name = "FOLDER")]
         output: Option<PathBuf>,
+    },
+    /// Train a config for a few steps, unbroken and again with kills, and compare every bit
+    VerifyResume {
+        #[command(flatten)]
+        source: ConfigArgs,
+        /// How many steps
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(2..))]
+        steps: u64,
+        /// How many kills
+        #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+        stops: u64,
+        #[command(flatten)]
+        compute: ComputeArgs,
+    },
+    /// Say what of a run is sound
+    Doctor {
+        /// The run's folder
+        run: PathBuf,
+    },
+    /// Say how two runs differ
+    Diff {
+        /// The folder of one run
+        a: PathBuf,
+        /// The folder of the other
+        b: PathBuf,
     },
     /// Print a config with every default filled in
     Config {
@@ -125,18 +161,48 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Resume {
             run,
+            overrides,
+            allow,
             profile,
             compute,
         } => {
             let (device, path) = compute.start()?;
             let stop = Stop::listen().context("cannot listen for signals")?;
-            on_pool(|| carry_on(Run::resume(&run, device, path)?, &stop, profile))
+            let how = Resume { overrides, allow };
+            on_pool(|| carry_on(Run::resume(&run, &how, device, path)?, &stop, profile))
         }
         Command::Average { run, last, output } => {
             let (bundle, steps) = average(&run, last as usize, output)?;
             tracing::info!("averaged the checkpoints of steps {steps:?}");
             writeln!(io::stdout(), "{}", bundle.display())?;
             Ok(ExitCode::SUCCESS)
+        }
+        Command::VerifyResume {
+            source,
+            steps,
+            stops,
+            compute,
+        } => {
+            let scratch = tempfile::tempdir().context("no place for temporary runs")?;
+            let experiment = Experiment {
+                config: source.config,
+                overrides: source.overrides,
+                steps,
+                stops,
+                program: std::env::current_exe().context("cannot find this program")?,
+                compute: compute.to_args(),
+                scratch: scratch.path().to_path_buf(),
+            };
+            let verification = experiment.perform()?;
+            verdict(&verification, verification.is_exact())
+        }
+        Command::Doctor { run } => {
+            let diagnosis = diagnose(&run)?;
+            verdict(&diagnosis, diagnosis.is_sound())
+        }
+        Command::Diff { a, b } => {
+            let comparison = compare(&a, &b)?;
+            verdict(&comparison, comparison.is_same())
         }
         Command::Config { schema: true, .. } => {
             writeln!(io::stdout(), "{}", Config::schema())?;
@@ -152,6 +218,15 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Prints what was found; the exit status is 0 only if it is what one hopes for.
+fn verdict(found: &impl Display, good: bool) -> anyhow::Result<ExitCode> {
+    writeln!(io::stdout(), "{found}")?;
+    Ok(match good {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
 }
 
 /// A run writes its own `config.toml`; it must not be the one that it was started from.

@@ -1,7 +1,5 @@
 //! How a run begins: anew, or where it stopped.
 
-use std::fs;
-use std::io;
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
@@ -11,11 +9,15 @@ use candle_core::Device;
 
 use crate::checkpoint::{Checkpoints, State, Unlogged};
 use crate::config::Config;
+use crate::health::Health;
 use crate::log::Log;
+use crate::memory::Room;
 use crate::optimizer::Optimizer;
+use crate::provenance::Provenance;
 use crate::run::{Clock, Run};
+use crate::storage::{self, Lock};
 use crate::validate::Validator;
-use crate::{Error, Result, storage};
+use crate::{Error, Result, drift};
 
 /// Whether a run's folder may hold a run already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,27 +26,28 @@ pub enum Start {
     Overwrite,
 }
 
+/// What may be different when a run is taken up again.
+#[derive(Clone, Debug, Default)]
+pub struct Resume {
+    /// Values of the config to override, such as `train.steps=500`.
+    pub overrides: Vec<String>,
+    /// Keys of the config, or tables of them, that may have changed though they change what is learnt.
+    pub allow: Vec<String>,
+}
+
 impl Run {
     /// Starts a new run: checks all it can before it writes anything.
     pub fn start(config: Config, start: Start, device: Device, path: Path) -> Result<Self> {
         let folder = config.out.clone();
-        let used =
-            folder.join("config.toml").exists() || !Checkpoints::of(&folder).steps()?.is_empty();
-        if used && start == Start::New {
-            return Err(Error::UsedFolder(folder));
-        }
+        check_unused(&folder, start)?;
         storage::check_writable(&folder)?;
         config.data.check_files()?;
         corpus(&config, config.data.test.as_ref())?; // so that the end has no surprise
         let setup = Setup::new(config, None, device, path)?;
-        if used {
-            remove_run(&folder)?;
-        }
-        let made = fs::create_dir_all(&folder);
-        made.map_err(|source| Error::Write {
-            path: folder.clone(),
-            source,
-        })?;
+        storage::make_folder(&folder)?;
+        let lock = Lock::take(&folder)?;
+        check_unused(&folder, start)?; // another may have been faster
+        remove_run(&folder)?;
         let config = setup.config.to_toml();
         storage::write_file(&folder.join("config.toml"), config.as_bytes())?;
         let state = State {
@@ -54,40 +57,61 @@ impl Run {
             seconds: 0.0,
             best: None,
             without_improvement: 0,
-            data: setup.dataset.fingerprint(),
             unlogged: Unlogged::default(),
+            health: Health::default(),
         };
-        let mut run = setup.run(state)?;
+        let mut run = setup.run(state, lock)?;
         run.save()?;
         Ok(run)
     }
 
     /// Takes up a run where its newest sound checkpoint left it.
-    pub fn resume(folder: &FilePath, device: Device, path: Path) -> Result<Self> {
-        if !folder.join("config.toml").exists() {
+    pub fn resume(folder: &FilePath, how: &Resume, device: Device, path: Path) -> Result<Self> {
+        let config_file = folder.join("config.toml");
+        if !config_file.exists() {
             return Err(Error::NoCheckpoint(folder.to_path_buf()));
         }
+        let lock = Lock::take(folder)?;
         storage::clean(folder)?;
         let checkpoint = Checkpoints::of(folder).newest()?;
-        let mut config = Config::read(&folder.join("config.toml"), &[])?;
+        let mut config = Config::read(&config_file, &how.overrides)?;
         config.out = folder.to_path_buf(); // it may have been moved
+        let trained_with = checkpoint.config()?;
+        drift::check(&trained_with, &config, &how.allow)?;
         let tokenizers = Tokenizers::load(&checkpoint.folder)?;
         let mut setup = Setup::new(config, Some(tokenizers), device, path)?;
-        if setup.dataset.fingerprint() != checkpoint.state.data {
-            return Err(Error::DataChanged(folder.to_path_buf()));
+        let mut state = checkpoint.state.clone();
+        if setup.check_data(&checkpoint.provenance, &how.allow)? {
+            state.position = Position {
+                epoch: state.position.epoch + 1, // of the data as it is now
+                index: 0,
+            };
         }
         let parameters = checkpoint.parameters(&setup.device)?;
         let moments = checkpoint.optimizer(&setup.device)?;
         let restored = setup.optimizer.restore(&parameters, &moments);
         // The checkpoint is sound, so it is the config that has changed.
-        restored.map_err(|problem| Error::ConfigChanged {
+        restored.map_err(|problem| Error::OtherModel {
             folder: folder.to_path_buf(),
             problem,
         })?;
-        let mut run = setup.run(checkpoint.state)?;
+        if !how.overrides.is_empty() {
+            storage::write_file(&config_file, setup.config.to_toml().as_bytes())?;
+        }
+        let mut run = setup.run(state, lock)?;
         run.saved = Some(run.state.step);
+        run.best_saved = run.state.best;
         run.checkpoints.point(&run.state)?; // a kill may have come before it, or damage after
         Ok(run)
+    }
+}
+
+/// Whether a new run may be written there.
+fn check_unused(folder: &FilePath, start: Start) -> Result<()> {
+    let used = folder.join("config.toml").exists() || !Checkpoints::of(folder).steps()?.is_empty();
+    match used && start == Start::New {
+        true => Err(Error::UsedFolder(folder.to_path_buf())),
+        false => Ok(()),
     }
 }
 
@@ -98,9 +122,11 @@ struct Setup {
     path: Path,
     tokenizers: Tokenizers,
     dataset: Dataset,
-    validation: Option<Corpus>,
+    validator: Option<Validator>,
     model: Box<dyn Seq2Seq>,
     optimizer: Optimizer,
+    provenance: Provenance,
+    room: Room,
 }
 
 impl Setup {
@@ -123,37 +149,67 @@ impl Setup {
         let (dataset, report) = Dataset::encode(&training, &tokenizers, longest)?;
         tracing::info!("{report}");
         let model = config.model.build(vocabularies, config.seed, &device)?;
+        let room = Room::new(
+            &config.train,
+            &*model,
+            config.model.activations(vocabularies),
+            &dataset,
+        )?;
         let optimizer = Optimizer::new(model.params(), &config.train, path)?;
+        let validator = validation.map(|corpus| Validator::new(corpus, &tokenizers, &config));
+        let validator = validator.transpose()?;
+        let validation = validator.as_ref().map(Validator::dataset);
         Ok(Self {
+            provenance: Provenance::new(&config, &tokenizers, &dataset, validation),
             config,
             device,
             path,
             tokenizers,
             dataset,
-            validation,
+            validator,
             model,
             optimizer,
+            room,
         })
     }
 
-    fn run(self, state: State) -> Result<Run> {
+    /// Refuses other data than a checkpoint was made with, unless it is allowed; says whether that is
+    /// so for the data to train on.
+    fn check_data(&self, before: &Provenance, allowed: &[String]) -> Result<bool> {
+        let now = &self.provenance;
+        let allows = |key| drift::covers(allowed.iter().map(String::as_str), key);
+        let (training, validation) = (now.data != before.data, now.validation != before.validation);
+        for (changed, key, what) in [
+            (training, "data.train", "training"),
+            (validation, "data.valid", "validation"),
+        ] {
+            if changed && !allows(key) {
+                let folder = self.config.out.clone();
+                return Err(Error::DataChanged { folder, what, key });
+            }
+            if changed {
+                tracing::warn!("the {what} data has changed, as allowed");
+            }
+        }
+        Ok(training)
+    }
+
+    fn run(self, state: State, lock: Lock) -> Result<Run> {
         let Self {
             config, tokenizers, ..
         } = self;
-        let validator = self
-            .validation
-            .map(|corpus| Validator::new(corpus, &tokenizers, &config));
         let (dataset, budget) = (Arc::new(self.dataset), config.data.batch_tokens);
         let batches = Batches::new(dataset, budget, config.seed, state.position)?;
         let log = Log::open(
             &config.out,
             state.step,
             last_step(&config, batches.epoch_len()),
+            config.train.on_save_error,
         )?;
         let run = Run {
             batches,
             vocabularies: vocabularies(&tokenizers),
-            validator: validator.transpose()?,
+            validator: self.validator,
             checkpoints: Checkpoints::of(&config.out),
             model: self.model,
             optimizer: self.optimizer,
@@ -161,7 +217,10 @@ impl Setup {
             path: self.path,
             clock: Clock::now(),
             saved: None,
-            epoch: state.position.epoch,
+            best_saved: None,
+            provenance: self.provenance,
+            room: self.room,
+            _lock: lock,
             config,
             state,
             tokenizers,
@@ -210,21 +269,10 @@ pub(crate) fn vocabularies(tokenizers: &Tokenizers) -> Vocabularies {
 fn remove_run(folder: &FilePath) -> Result<()> {
     storage::clean(folder)?;
     for step in Checkpoints::of(folder).steps()? {
-        let path = folder.join(format!("checkpoint-{step}"));
-        fs::remove_dir_all(&path).map_err(|source| Error::Write { path, source })?;
+        storage::remove_folder(&folder.join(format!("checkpoint-{step}")))?;
     }
     for name in ["last", "best", "averaged", "metrics.jsonl", "config.toml"] {
-        let path = folder.join(name);
-        let removed = match path.is_dir() && !path.is_symlink() {
-            true => fs::remove_dir_all(&path),
-            false => fs::remove_file(&path),
-        };
-        match removed {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::Write { path, source });
-            }
-            _ => {}
-        }
+        storage::remove(&folder.join(name))?;
     }
     Ok(())
 }

@@ -39,18 +39,27 @@ impl Optimizer {
         Ok(Self { slots, path })
     }
 
-    /// Updates every parameter from its gradient, which it then forgets; returns the gradients'
-    /// norm before clipping. Nothing changes if that is not finite.
-    pub fn step(&mut self, config: &TrainConfig, step: u64, learning_rate: f64) -> Result<f64> {
-        let gradients = self.slots.iter().map(|Slot { param, .. }| {
-            let gradient = param.gradient();
-            gradient.ok_or_else(|| Error::NoGradient(param.name().to_string()))
-        });
+    /// The norm of all gradients together.
+    pub fn norm(&self) -> Result<f64> {
+        let gradients = self.slots.iter().map(gradient);
         let gradients = gradients.collect::<Result<Vec<&Tensor>>>()?;
-        let norm = norm_of_all(gradients.iter().copied(), self.path)?;
-        if !norm.is_finite() {
-            return Err(Error::Diverged { step, norm });
-        }
+        Ok(norm_of_all(gradients, self.path)?)
+    }
+
+    /// Forgets the gradients.
+    pub fn skip(&mut self) {
+        self.slots.iter().for_each(|slot| slot.param.clear());
+    }
+
+    /// Updates every parameter from its gradient, which it then forgets. `norm` is that of the
+    /// gradients, by which they are clipped.
+    pub fn step(
+        &mut self,
+        config: &TrainConfig,
+        step: u64,
+        learning_rate: f64,
+        norm: f64,
+    ) -> Result<()> {
         let adam = Adam {
             learning_rate,
             beta1: config.adam.beta1,
@@ -60,8 +69,8 @@ impl Optimizer {
             step,
             clip: clip_factor(norm, config.clip_norm),
         };
-        for (slot, gradient) in self.slots.iter().zip(gradients) {
-            adam.update(&slot.param, gradient, &slot.m, &slot.v, self.path)?;
+        for slot in &self.slots {
+            adam.update(&slot.param, gradient(slot)?, &slot.m, &slot.v, self.path)?;
         }
         for Slot { param, average, .. } in &self.slots {
             param.clear();
@@ -71,7 +80,7 @@ impl Optimizer {
                 moving_average(average, param.value(), decay, self.path)?;
             }
         }
-        Ok(norm)
+        Ok(())
     }
 
     /// The parameters to translate with: the averages where there are any.
@@ -163,4 +172,9 @@ impl Optimizer {
         }
         Ok(())
     }
+}
+
+fn gradient(slot: &Slot) -> Result<&Tensor> {
+    let gradient = slot.param.gradient();
+    gradient.ok_or_else(|| Error::NoGradient(slot.param.name().to_string()))
 }

@@ -1,16 +1,19 @@
 use std::time::Instant;
 
-use attend_data::{Batch, Batches, Tokenizers};
+use attend_data::{Batches, Tokenizers};
 use attend_infer::Bundle;
-use attend_model::{Loss, ModelConfig, Packed, Pass, Path, Seq2Seq, Vocabularies};
+use attend_model::{Path, Seq2Seq, Vocabularies};
 use attend_ops::{norm_of_all, profile};
 use candle_core::Device;
 
-use crate::checkpoint::{Best, Checkpoints, State, Unlogged};
-use crate::config::{Config, Metric};
-use crate::log::{Event, Log, Scores, Step, Validation};
+use crate::checkpoint::{Best, Checkpoints, Content, State};
+use crate::config::{Config, Metric, OnSaveError};
+use crate::log::{Event, Log, Scores, Validation};
+use crate::memory::Room;
 use crate::open::corpus;
 use crate::optimizer::Optimizer;
+use crate::provenance::Provenance;
+use crate::storage::Lock;
 use crate::validate::{Translated, Validator};
 use crate::{Ending, Error, Result, Stop};
 
@@ -31,8 +34,11 @@ pub struct Run {
     pub(crate) saved: Option<u64>,
     pub(crate) log: Log,
     pub(crate) clock: Clock,
-    /// The epoch of the last update's first batch.
-    pub(crate) epoch: u64,
+    /// The best of the last checkpoint.
+    pub(crate) best_saved: Option<Best>,
+    pub(crate) provenance: Provenance,
+    pub(crate) room: Room,
+    pub(crate) _lock: Lock,
 }
 
 /// Times training; validating and saving do not count.
@@ -44,7 +50,7 @@ impl Clock {
     }
 
     /// The seconds since the last lap, or since training went on.
-    fn lap(&mut self) -> f64 {
+    pub(crate) fn lap(&mut self) -> f64 {
         let lap = self.0.elapsed().as_secs_f64();
         *self = Self::now();
         lap
@@ -77,88 +83,6 @@ impl Run {
             || train
                 .minutes
                 .is_some_and(|minutes| state.seconds >= 60.0 * minutes)
-    }
-
-    /// The batches of the next update; fewer than `accumulate` at the last epoch's end.
-    pub fn next_update(&mut self) -> Vec<Batch> {
-        let mut batches = Vec::new();
-        self.epoch = self.state.position.epoch;
-        for _ in 0..self.config.train.accumulate {
-            let (batch, position) = self.batches.next_batch();
-            batches.push(batch);
-            self.state.position = position;
-            let epochs = self.config.train.epochs;
-            if epochs.is_some_and(|epochs| position.epoch >= epochs) {
-                break;
-            }
-        }
-        batches
-    }
-
-    /// The summed loss of one batch, the `micro`th of its update.
-    pub fn forward(&mut self, batch: &Batch, micro: usize) -> Result<Loss> {
-        let draw = self.state.step * self.config.train.accumulate as u64 + micro as u64;
-        let pass = Pass::train(self.path, self.config.seed, draw);
-        let source = Packed::new(
-            batch.source.ids.clone(),
-            batch.source.lengths.iter().copied(),
-        );
-        let target = Packed::new(
-            batch.target.ids.clone(),
-            batch.target.lengths.iter().copied(),
-        );
-        let memory = self.model.encode(&source, &pass)?;
-        let hidden = self.model.decode(&memory, &target, &pass)?;
-        let smoothing = self.config.train.label_smoothing;
-        let loss = self.model.loss(&hidden, &target, smoothing, &pass)?;
-        self.state.unlogged.loss += f64::from(loss.smoothed()?);
-        Ok(loss)
-    }
-
-    /// Updates the parameters from their gradients; returns the gradients' norm.
-    pub fn update(&mut self) -> Result<f64> {
-        let step = self.state.step + 1;
-        let rate = self.learning_rate(step);
-        let norm = self.optimizer.step(&self.config.train, step, rate)?;
-        self.state.step = step;
-        Ok(norm)
-    }
-
-    fn learning_rate(&self, step: u64) -> f64 {
-        let ModelConfig::Transformer(model) = &self.config.model;
-        let train = &self.config.train;
-        train.schedule.rate(step, train.steps, model.d_model)
-    }
-
-    /// Counts an update, and writes a line of the log when one is due.
-    pub fn report(&mut self, tokens: usize, norm: f64) -> Result<()> {
-        let seconds = self.clock.lap();
-        self.state.seconds += seconds;
-        self.state.tokens += tokens as u64;
-        self.state.unlogged.seconds += seconds;
-        self.state.unlogged.tokens += tokens as u64;
-        let step = self.state.step;
-        self.log.advance(step);
-        if !step.is_multiple_of(self.config.train.log_every) {
-            return Ok(());
-        }
-        let Unlogged {
-            loss,
-            tokens,
-            seconds,
-        } = self.state.unlogged;
-        self.log.event(&Event::Step(Step {
-            step,
-            epoch: self.epoch,
-            loss: loss / tokens as f64,
-            learning_rate: self.learning_rate(step),
-            gradient_norm: norm,
-            tokens,
-            tokens_per_second: tokens as f64 / seconds.max(1e-9),
-            seconds: self.state.seconds,
-        }))?;
-        self.state.unlogged = Unlogged::default();
-        Ok(())
     }
 
     /// At intervals, and at the end.
@@ -226,7 +150,8 @@ impl Run {
 
     /// Writes a checkpoint of this step, once.
     pub fn save(&mut self) -> Result<()> {
-        if self.saved == Some(self.state.step) {
+        let step = self.state.step;
+        if self.saved == Some(step) {
             return Ok(());
         }
         let Config {
@@ -235,11 +160,10 @@ impl Run {
             train,
             ..
         } = &self.config;
-        let parameters = self.optimizer.parameters();
-        if !profile::paused(|| norm_of_all(parameters.values(), self.path))?.is_finite() {
-            return Err(Error::NotFinite {
-                step: self.state.step,
-            });
+        let (parameters, optimizer) = (self.optimizer.parameters(), self.optimizer.state());
+        let tensors = parameters.values().chain(optimizer.values());
+        if !profile::paused(|| norm_of_all(tensors, self.path))?.is_finite() {
+            return Err(Error::NotFinite { step });
         }
         let bundle = Bundle::files(
             model,
@@ -248,11 +172,36 @@ impl Run {
             decode,
             &parameters,
         )?;
-        self.checkpoints
-            .save(&self.state, bundle, &self.optimizer.state(), train.keep)?;
-        self.saved = Some(self.state.step);
+        self.log.sync()?; // what it says of the steps before this one
+        let content = Content {
+            state: &self.state,
+            provenance: &self.provenance,
+            config: &self.config,
+            bundle,
+            optimizer: &optimizer,
+        };
+        self.checkpoints.save(content, train.keep)?;
+        self.saved = Some(step);
+        self.best_saved = self.state.best;
         self.clock = Clock::now();
         Ok(())
+    }
+
+    /// The same; what cannot be written now is tried again at the next interval, if the config says so.
+    pub fn save_or_warn(&mut self) -> Result<()> {
+        match (self.save(), self.config.train.on_save_error) {
+            (Err(error @ Error::Write { .. }), OnSaveError::Warn) => {
+                let text = format!(
+                    "warning: no checkpoint of step {}: {error}",
+                    self.state.step
+                );
+                self.log.say(&text);
+                self.state.best = self.best_saved; // a best that is not there is none
+                self.clock = Clock::now();
+                Ok(())
+            }
+            (result, _) => result,
+        }
     }
 
     /// The last checkpoint.

@@ -43,6 +43,10 @@ impl Validator {
         })
     }
 
+    pub(crate) fn dataset(&self) -> &Dataset {
+        &self.dataset
+    }
+
     /// Loss, perplexity and accuracy over all tokens.
     pub fn measure(&self, model: &dyn Seq2Seq, step: u64, path: Path) -> Result<Validation> {
         let pass = Pass::eval(path);

@@ -44,7 +44,12 @@ pub(super) fn verify(folder: &Path) -> Result<()> {
         Ok(manifest) => manifest,
         Err(message) => return damaged(path, message),
     };
-    let trainers = ["optimizer.safetensors", "trainer_state.json"];
+    let trainers = [
+        "config.toml",
+        "optimizer.safetensors",
+        "provenance.json",
+        "trainer_state.json",
+    ];
     for (name, entry) in manifest.files {
         if trainers.contains(&&*name) {
             continue;

@@ -55,7 +55,8 @@ impl Entry {
     }
 }
 
-fn sha256(bytes: &[u8]) -> String {
+/// The SHA-256 of some bytes, in hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

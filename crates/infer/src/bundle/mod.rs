@@ -15,7 +15,7 @@ use candle_core::{Device, Tensor};
 pub use config::BundleConfig;
 pub(crate) use config::FORMAT;
 use config::GenerationConfig;
-pub use manifest::{Entry, Manifest};
+pub use manifest::{Entry, Manifest, sha256};
 
 use crate::{DecodeConfig, Error, Result};
 

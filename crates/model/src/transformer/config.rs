@@ -2,7 +2,7 @@ use attend_ops as ops;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfigError, Vocabularies};
+use crate::{Activations, ConfigError, Vocabularies};
 
 /// `[model.transformer]`. The defaults are the paper's base model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -147,6 +147,24 @@ impl TransformerConfig {
             }
         }
         Ok(())
+    }
+
+    /// What a sub-layer's backward needs of its forward, summed over all of them; what one layer's
+    /// backward holds; and embeddings, outputs and their gradients.
+    pub(crate) fn activations(&self, vocabularies: Vocabularies) -> Activations {
+        let (d, encoder, decoder) = (self.d_model, self.encoder_layers, self.decoder_layers);
+        let inner = match self.activation {
+            Activation::Relu => self.d_ff,
+            Activation::Gelu | Activation::Swish => 2 * self.d_ff, // before and after
+        };
+        let network = 2 * d + inner;
+        let attention = 6 * d; // input, normalised, queries, keys, values, context
+        let passing = 12 * d + 2 * self.d_ff;
+        Activations {
+            source: encoder * (attention + network) + decoder * 2 * d + passing,
+            target: decoder * (attention + 4 * d + network) + passing,
+            fixed: vocabularies.target * d, // the loss adds up the gradient of its own matrix
+        }
     }
 
     pub fn validate_with(&self, vocabularies: Vocabularies) -> Result<(), ConfigError> {

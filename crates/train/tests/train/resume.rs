@@ -1,6 +1,8 @@
 //! Runs that are stopped and resumed end with the same bits as runs that are not: real processes,
 //! really killed, with dropout, accumulation, clipping and a moving average on.
 
+use std::fs;
+
 use crate::tiny::{Tiny, signal, wait_for_step};
 
 /// The two ways that every operation can go.
@@ -148,7 +150,7 @@ fn a_run_is_not_resumed_on_other_data() {
     let talk = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
     assert!(
-        talk.contains("the training data is not what run was trained on"),
+        talk.contains("the training data is not what run was trained with"),
         "{talk}"
     );
 }
@@ -187,6 +189,130 @@ fn a_strange_newer_checkpoint_does_not_push_out_the_good_ones() {
         talk.contains("checkpoint-900000") && talk.contains("from step 45"),
         "{talk}"
     );
+}
+
+#[test]
+fn a_run_stopped_at_any_of_forty_steps_resumes_to_the_same_bits() {
+    let tiny = Tiny::new();
+    tiny.edit("accumulate = 2", "accumulate = 4");
+    tiny.edit("steps = 60", "steps = 44");
+    tiny.edit("keep = 2", "keep = 100");
+    tiny.edit("save_every = 10", "save_every = 1");
+    tiny.must(&["run", "config.toml"]);
+    let state = |step: u64| -> serde_json::Value {
+        let file = format!("run/checkpoint-{step}/trainer_state.json");
+        serde_json::from_slice(&tiny.read(&file)).unwrap()
+    };
+    let place = |step: u64| {
+        let position = &state(step)["position"];
+        (
+            position["epoch"].as_u64().unwrap(),
+            position["index"].as_u64().unwrap(),
+        )
+    };
+    let (first, last) = (place(1), place(40));
+    assert!(
+        last.0 > first.0 + 1,
+        "from {first:?} to {last:?} there is an epoch's edge"
+    );
+    assert!(
+        (1..=40).any(|step| place(step).1 > 0),
+        "some steps end within an epoch"
+    );
+    for step in 1..=40 {
+        let stopped = format!("stopped{step}");
+        let best = state(step)["best"]["step"].as_u64();
+        for step in [Some(step), best].into_iter().flatten() {
+            let checkpoint = tiny.path(&format!("{stopped}/checkpoint-{step}"));
+            fs::create_dir_all(&checkpoint).unwrap();
+            for file in fs::read_dir(tiny.path(&format!("run/checkpoint-{step}"))).unwrap() {
+                let file = file.unwrap();
+                fs::copy(file.path(), checkpoint.join(file.file_name())).unwrap();
+            }
+        }
+        for file in ["config.toml", "metrics.jsonl"] {
+            tiny.write(
+                &format!("{stopped}/{file}"),
+                tiny.read(&format!("run/{file}")),
+            );
+        }
+        let threads = if step % 2 == 0 { "2" } else { "1" };
+        tiny.must(&["resume", &stopped, "--threads", threads]);
+        assert!(tiny.outcome("run") == tiny.outcome(&stopped), "step {step}");
+        assert_eq!(tiny.log("run"), tiny.log(&stopped), "step {step}");
+    }
+}
+
+#[test]
+fn a_changed_config_is_refused_with_its_differences_unless_they_are_free_or_allowed() {
+    let tiny = Tiny::new();
+    tiny.edit("steps = 60", "steps = 20");
+    tiny.must(&["run", "config.toml"]);
+    let changes = [
+        "--set",
+        "train.label_smoothing=0.2",
+        "--set",
+        "train.adam.beta1=0.8",
+    ];
+    let output = tiny.train(&with(&["resume", "run"], &changes));
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    for part in [
+        "error: the config is not what run was trained with",
+        "train.label_smoothing: 0.1 → 0.2",
+        "train.adam.beta1: 0.9 → 0.8",
+        "hint: ",
+        "--allow train.adam.beta1",
+    ] {
+        assert!(talk.contains(part), "{part}: {talk}");
+    }
+    let before = tiny.read("run/config.toml");
+    assert!(
+        before == tiny.read("run/config.toml"),
+        "nothing was written"
+    );
+    let allowed = [
+        "--allow",
+        "train.label_smoothing",
+        "--allow",
+        "train.adam",
+        "--set",
+        "train.steps=25",
+    ];
+    let output = tiny.must(&with(&with(&["resume", "run"], &changes), &allowed));
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        talk.contains("from step 20") && talk.contains("train.steps: 20 → 25"),
+        "{talk}"
+    );
+    // It is the run's config now, in the file and in the checkpoint.
+    tiny.must(&["resume", "run", "--set", "train.steps=30"]);
+    let last = std::fs::read_link(tiny.path("run/last")).unwrap();
+    assert_eq!(last.to_str(), Some("checkpoint-30"));
+}
+
+#[test]
+fn a_second_trainer_is_refused_and_a_dead_one_is_no_obstacle() {
+    let tiny = Tiny::new();
+    tiny.edit("steps = 60", "steps = 100000");
+    let mut child = tiny.command(&["run", "config.toml"]).spawn().unwrap();
+    wait_for_step(&mut child, &tiny.path("run"), 12);
+    for second in [
+        vec!["resume", "run"],
+        vec!["run", "config.toml", "--overwrite"],
+    ] {
+        let output = tiny.train(&second);
+        let talk = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{talk}");
+        let error = format!("another training (process {}) writes run", child.id());
+        assert!(talk.contains(&error), "{talk}");
+    }
+    let doctor = tiny.train(&["doctor", "run"]);
+    let found = String::from_utf8_lossy(&doctor.stdout);
+    assert!(found.contains("trains here now"), "{found}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    tiny.must(&["resume", "run", "--set", "train.steps=20"]);
 }
 
 #[test]

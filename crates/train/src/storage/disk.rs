@@ -1,0 +1,100 @@
+//! The few things that a run asks of the disk. Each is announced before it is done, so that a test can
+//! refuse it, stop there as a kill would, or write it down.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// One thing that is about to be done.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(test), expect(dead_code, reason = "read by tests alone"))]
+pub(super) enum Action<'a> {
+    MakeFolder(&'a Path),
+    /// The whole content of a new file, or of one that is written over.
+    Write(&'a Path, &'a [u8]),
+    /// At the end of a file.
+    Append(&'a Path, &'a [u8]),
+    /// Cuts a file off.
+    Truncate(&'a Path, u64),
+    /// A file's content, or a folder's entries, to the disk itself.
+    Sync(&'a Path),
+    Rename(&'a Path, &'a Path),
+    Link(&'a str, &'a Path),
+    RemoveFile(&'a Path),
+    /// An empty one.
+    RemoveFolder(&'a Path),
+}
+
+#[cfg(not(test))]
+fn announce(_: Action) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+use super::torture::announce;
+
+pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+    announce(Action::MakeFolder(path))?;
+    fs::create_dir(path)
+}
+
+/// A file that is on the disk when this returns.
+pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    announce(Action::Write(path, bytes))?;
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    announce(Action::Sync(path))?;
+    file.sync_all()
+}
+
+pub(super) fn append(path: &Path, file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    announce(Action::Append(path, bytes))?;
+    file.write_all(bytes)
+}
+
+pub(super) fn truncate(path: &Path, file: &File, length: u64) -> io::Result<()> {
+    announce(Action::Truncate(path, length))?;
+    file.set_len(length)
+}
+
+pub(super) fn sync(path: &Path, file: &File) -> io::Result<()> {
+    announce(Action::Sync(path))?;
+    file.sync_all()
+}
+
+pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
+    sync(path, &File::open(path)?)
+}
+
+pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    announce(Action::Rename(from, to))?;
+    fs::rename(from, to)
+}
+
+/// Makes `link` stand for its neighbour `name`.
+pub(super) fn link(name: &str, link: &Path) -> io::Result<()> {
+    announce(Action::Link(name, link))?;
+    std::os::unix::fs::symlink(name, link)
+}
+
+/// A file, a link, or a folder with all that is in it; fine if there is nothing.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Err(error) => Err(error),
+        Ok(data) if !data.is_dir() => {
+            announce(Action::RemoveFile(path))?;
+            fs::remove_file(path)
+        }
+        Ok(_) => {
+            for entry in fs::read_dir(path)? {
+                remove(&entry?.path())?;
+            }
+            announce(Action::RemoveFolder(path))?;
+            fs::remove_dir(path)
+        }
+    };
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}

@@ -1,0 +1,175 @@
+//! Whether a config's training, killed and resumed, ends in the same bits: an experiment on real
+//! processes.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use attend_infer::sha256;
+
+use crate::log::timeless;
+use crate::{Config, Error, Result};
+
+/// What is to be tried.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    pub config: PathBuf,
+    pub overrides: Vec<String>,
+    /// How long the runs are.
+    pub steps: u64,
+    /// How often the second one is killed.
+    pub stops: u64,
+    /// The program, and what it is told of threads and devices.
+    pub program: PathBuf,
+    pub compute: Vec<String>,
+    /// Where the two runs are written.
+    pub scratch: PathBuf,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Verification {
+    /// SHA-256 of what the unbroken run ended with: parameters, moments, averages, state, log.
+    pub unbroken: String,
+    pub resumed: String,
+    /// The steps that had been logged when the process was killed.
+    pub killed_at: Vec<u64>,
+}
+
+impl Verification {
+    /// Whether it was killed at all, and no bit differs.
+    pub fn is_exact(&self) -> bool {
+        self.unbroken == self.resumed && !self.killed_at.is_empty()
+    }
+}
+
+impl fmt::Display for Verification {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if self.killed_at.is_empty() {
+            return write!(
+                f,
+                "the run ended before it could be killed: give it more --steps"
+            );
+        }
+        let steps: Vec<String> = self.killed_at.iter().map(u64::to_string).collect();
+        writeln!(f, "{}  unbroken", self.unbroken)?;
+        writeln!(f, "{}  killed at steps {}", self.resumed, steps.join(", "))?;
+        match self.is_exact() {
+            true => write!(f, "the same bits: this training resumes exactly"),
+            false => write!(f, "NOT the same bits"),
+        }
+    }
+}
+
+impl Experiment {
+    /// Trains twice, the second time with kills between.
+    pub fn perform(&self) -> Result<Verification> {
+        Config::read(&self.config, &self.overrides)?; // so that its mistakes are told at once
+        let (unbroken, broken) = (self.scratch.join("unbroken"), self.scratch.join("broken"));
+        self.finish(self.start(&unbroken)?, &unbroken)?;
+        let mut child = self.start(&broken)?;
+        let mut killed_at = Vec::new();
+        for stop in 1..=self.stops {
+            let step = (self.steps * stop / (self.stops + 1)).max(1);
+            if !wait_for(&mut child, &broken, step)? {
+                break; // it has failed, or was faster than we look
+            }
+            child
+                .kill()
+                .and_then(|()| child.wait())
+                .map_err(|source| self.failed(source))?;
+            killed_at.push(last_step(&broken));
+            let mut resume = self.command("resume");
+            resume.arg(&broken);
+            child = resume.spawn().map_err(|source| self.failed(source))?;
+        }
+        self.finish(child, &broken)?;
+        Ok(Verification {
+            unbroken: outcome(&unbroken)?,
+            resumed: outcome(&broken)?,
+            killed_at,
+        })
+    }
+
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg(name).args(&self.compute);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+    }
+
+    fn start(&self, out: &Path) -> Result<Child> {
+        // A kill must come between two saves, and every step must be seen.
+        let save_every = (self.steps / (2 * self.stops + 3)).max(2);
+        let mut command = self.command("run");
+        command.arg(&self.config);
+        let overrides = self.overrides.iter().cloned().chain([
+            format!("out={}", out.display()),
+            format!("train.steps={}", self.steps),
+            format!("train.save_every={save_every}"),
+            "train.log_every=1".to_string(),
+        ]);
+        for value in overrides {
+            command.args(["--set", &value]);
+        }
+        command.spawn().map_err(|source| self.failed(source))
+    }
+
+    fn finish(&self, child: Child, run: &Path) -> Result<()> {
+        let output = child.wait_with_output();
+        let output = output.map_err(|source| self.failed(source))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(Error::Experiment {
+                run: run.to_path_buf(),
+                talk: String::from_utf8_lossy(&output.stderr).trim().to_string(),
+            }),
+        }
+    }
+
+    fn failed(&self, source: std::io::Error) -> Error {
+        Error::Read {
+            path: self.program.clone(),
+            source,
+        }
+    }
+}
+
+/// Waits until a run has logged a step; `false` if it ends before.
+fn wait_for(child: &mut Child, run: &Path, step: u64) -> Result<bool> {
+    while last_step(run) < step {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return Ok(false);
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    Ok(true)
+}
+
+/// The last step in a run's log.
+fn last_step(run: &Path) -> u64 {
+    let log = fs::read_to_string(run.join("metrics.jsonl")).unwrap_or_default();
+    let steps = log.lines().rev().filter_map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).ok()?;
+        line["step"].as_u64()
+    });
+    steps.max().unwrap_or(0)
+}
+
+/// A hash of all that a run ended with, but for its name and the time it took.
+fn outcome(run: &Path) -> Result<String> {
+    let read = |path: PathBuf| fs::read(&path).map_err(|source| Error::Read { path, source });
+    let last = run.join("last");
+    let mut hashes = String::new();
+    for file in ["model.safetensors", "optimizer.safetensors"] {
+        hashes += &sha256(&read(last.join(file))?);
+    }
+    for path in [last.join("trainer_state.json"), run.join("metrics.jsonl")] {
+        let values = timeless(&String::from_utf8_lossy(&read(path)?));
+        hashes += &sha256(serde_json::Value::from(values).to_string().as_bytes());
+    }
+    Ok(sha256(hashes.as_bytes()))
+}

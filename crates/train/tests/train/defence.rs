@@ -1,0 +1,225 @@
+//! Training defends itself: against numbers that are not finite, and against too large batches.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use attend_model::{Loss, Memory, Mode, Packed, Params, Pass, Path, Seq2Seq, State};
+use attend_train::{Config, Ending, Run, Start, Stop, train};
+use candle_core::{Device, Result, Tensor};
+
+use crate::tiny::Tiny;
+
+/// A model whose hidden states are not a number in some of its forward passes of training.
+struct Poisoned {
+    model: Box<dyn Seq2Seq>,
+    passes: AtomicUsize,
+    bad: std::ops::Range<usize>,
+}
+
+impl Seq2Seq for Poisoned {
+    fn params(&self) -> &Params {
+        self.model.params()
+    }
+
+    fn encode(&self, source: &Packed, pass: &Pass) -> Result<Memory> {
+        self.model.encode(source, pass)
+    }
+
+    fn decode(&self, memory: &Memory, target: &Packed, pass: &Pass) -> Result<Tensor> {
+        let hidden = self.model.decode(memory, target, pass)?;
+        match pass.mode {
+            Mode::Train { .. }
+                if self
+                    .bad
+                    .contains(&self.passes.fetch_add(1, Ordering::Relaxed)) =>
+            {
+                hidden.affine(f64::NAN, 0.0)
+            }
+            _ => Ok(hidden),
+        }
+    }
+
+    fn loss(&self, hidden: &Tensor, target: &Packed, smoothing: f32, pass: &Pass) -> Result<Loss> {
+        self.model.loss(hidden, target, smoothing, pass)
+    }
+
+    fn start(&self, memory: &Memory, beams: usize, pass: &Pass) -> Result<State> {
+        self.model.start(memory, beams, pass)
+    }
+
+    fn step(&self, state: &mut State, last: &[u32], pass: &Pass) -> Result<Tensor> {
+        self.model.step(state, last, pass)
+    }
+
+    fn start_token(&self) -> u32 {
+        self.model.start_token()
+    }
+}
+
+/// A run in the tiny folder, with some forward passes poisoned. Two make an update.
+fn poisoned(tiny: &Tiny, bad: std::ops::Range<usize>, changes: &[&str]) -> Run {
+    let mut changes: Vec<String> = changes.iter().map(|change| change.to_string()).collect();
+    changes.push(format!("out={}", tiny.path("run").display()));
+    for set in ["train", "valid", "test"] {
+        changes.push(format!("data.{set}={}", tiny.path(set).display()));
+    }
+    let config = Config::read(&tiny.path("config.toml"), &changes).unwrap();
+    let mut run = Run::start(config, Start::New, Device::Cpu, Path::Fused).unwrap();
+    let model = run.model;
+    let passes = AtomicUsize::new(0);
+    run.model = Box::new(Poisoned { model, passes, bad });
+    run
+}
+
+fn values(run: &Run) -> Vec<Vec<f32>> {
+    let params = run.model.params().iter();
+    params
+        .map(|param| param.value().flatten_all().unwrap().to_vec1().unwrap())
+        .collect()
+}
+
+/// What the loop does, once.
+fn one_update(run: &mut Run) -> attend_train::Result<()> {
+    let mut update = run.next_update();
+    for micro in 0..update.batches.len() {
+        let loss = run.forward(&mut update, micro)?;
+        loss.backward(1.0 / update.tokens as f64, run.model.params().iter())?;
+    }
+    run.update(&mut update)
+}
+
+#[test]
+fn a_gradient_that_is_not_a_number_leaves_the_parameters_untouched() {
+    let tiny = Tiny::new();
+    let mut run = poisoned(&tiny, 3..4, &[]); // the second batch of the second update
+    one_update(&mut run).unwrap();
+    let before = values(&run);
+    one_update(&mut run).unwrap();
+    assert!(before == values(&run), "the update was left out");
+    assert_eq!((run.state.step, run.state.health.skipped), (2, 1));
+    one_update(&mut run).unwrap();
+    assert!(before != values(&run), "the next one is done");
+    let finite = values(&run).iter().flatten().all(|value| value.is_finite());
+    assert!(finite);
+    assert_eq!(
+        (run.state.health.skipped, run.state.health.in_a_row),
+        (1, 0)
+    );
+}
+
+#[test]
+fn a_run_survives_nine_bad_updates_and_logs_each() {
+    let tiny = Tiny::new();
+    let mut run = poisoned(&tiny, 40..58, &["train.steps=40"]);
+    let ending = train(&mut run, &Stop::default()).unwrap();
+    assert_eq!((ending, run.state.health.skipped), (Ending::Limit, 9));
+    let log = tiny.log("run");
+    let skipped: Vec<u64> = log
+        .iter()
+        .filter(|(event, ..)| event == "skipped")
+        .map(|(_, step, _)| *step)
+        .collect();
+    assert_eq!(skipped, (21..30).collect::<Vec<_>>());
+    drop(run);
+    tiny.must(&["doctor", "run"]);
+    // What was skipped is part of the state that a run resumes from.
+    let state: serde_json::Value =
+        serde_json::from_slice(&tiny.read("run/last/trainer_state.json")).unwrap();
+    assert_eq!(state["health"]["skipped"], 9);
+}
+
+#[test]
+fn ten_bad_updates_in_a_row_stop_the_run_and_say_why() {
+    let tiny = Tiny::new();
+    let mut run = poisoned(&tiny, 48..usize::MAX, &[]);
+    let error = train(&mut run, &Stop::default()).unwrap_err();
+    let text = error.to_string();
+    for part in [
+        "10 updates in a row were skipped, the last at step 34",
+        "loss NaN, gradient norm NaN",
+        "norms before it: ",
+        "not finite",
+        "pairs are number ",
+        "the last checkpoint is of step 30",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(error.hint().unwrap().contains("clip_norm"));
+    drop(run);
+    let output = tiny.must(&["doctor", "run"]);
+    let found = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        found.ends_with("`train resume` goes on from step 30\n"),
+        "{found}"
+    );
+    // With a model that is well again, the run goes on.
+    tiny.must(&["resume", "run"]);
+}
+
+/// The gradient of a config's first update, over all parameters.
+fn gradient(tiny: &Tiny, out: &str, changes: &[&str]) -> (usize, Vec<f32>) {
+    let mut changes: Vec<String> = changes.iter().map(|change| change.to_string()).collect();
+    changes.push(format!("out={}", tiny.path(out).display()));
+    for set in ["train", "valid", "test"] {
+        changes.push(format!("data.{set}={}", tiny.path(set).display()));
+    }
+    for key in ["dropout", "attention_dropout", "activation_dropout"] {
+        changes.push(format!("model.transformer.{key}=0.0"));
+    }
+    let config = Config::read(&tiny.path("config.toml"), &changes).unwrap();
+    let mut run = Run::start(config, Start::Overwrite, Device::Cpu, Path::Fused).unwrap();
+    let mut update = run.next_update();
+    for micro in 0..update.batches.len() {
+        let loss = run.forward(&mut update, micro).unwrap();
+        loss.backward(1.0 / update.tokens as f64, run.model.params().iter())
+            .unwrap();
+    }
+    let gradients = run.model.params().iter().flat_map(|param| {
+        let gradient = param.gradient().unwrap().flatten_all().unwrap();
+        gradient.to_vec1::<f32>().unwrap()
+    });
+    (update.batches.len(), gradients.collect())
+}
+
+fn apart(a: &[f32], b: &[f32]) -> f64 {
+    let norm = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
+    let differences = &mut a.iter().zip(b).map(|(a, b)| f64::from(a - b));
+    norm(differences) / norm(&mut a.iter().map(|&a| f64::from(a)))
+}
+
+#[test]
+fn four_batches_of_unequal_size_give_the_gradient_of_all_in_one() {
+    let tiny = Tiny::with_pairs(40);
+    // An epoch in one batch, and the same epoch in four.
+    let (one, whole) = gradient(
+        &tiny,
+        "whole",
+        &["data.batch_tokens=1000", "train.accumulate=1"],
+    );
+    let changes = [
+        "data.batch_tokens=60",
+        "train.accumulate=100",
+        "train.epochs=1",
+    ];
+    let (many, added) = gradient(&tiny, "added", &changes);
+    assert!(one == 1 && many >= 4, "{one} and {many} batches");
+    assert!(
+        apart(&whole, &added) < 1e-6,
+        "{:e} apart",
+        apart(&whole, &added)
+    );
+}
+
+#[test]
+fn a_batch_without_room_is_computed_in_parts_that_add_up_to_its_gradient() {
+    let tiny = Tiny::with_pairs(2000);
+    let large = "data.batch_tokens=4000";
+    let (one, whole) = gradient(&tiny, "whole", &[large, "train.accumulate=1"]);
+    let changes = [large, "train.accumulate=1", "train.max_memory=98M"];
+    let (parts, added) = gradient(&tiny, "parts", &changes);
+    assert!(one == 1 && parts >= 2, "{one} and {parts} parts");
+    assert!(
+        apart(&whole, &added) < 1e-6,
+        "{:e} apart",
+        apart(&whole, &added)
+    );
+}
