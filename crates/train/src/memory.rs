@@ -82,7 +82,7 @@ pub(crate) struct Room {
 }
 
 /// The program itself, its threads, and the pieces of matrices and logits that it works on.
-const PROGRAM: u64 = 96 << 20;
+const PROGRAM: u64 = 144 << 20;
 /// Bytes of one number, or of one token.
 const FLOAT: u64 = 4;
 /// Bytes that a pair takes beside its tokens: where it is, and when its turn comes.
@@ -98,8 +98,10 @@ impl Room {
         let lengths = (0..dataset.len()).map(|pair| dataset.lengths(pair));
         let tokens: usize = lengths.map(|lengths| lengths.source + lengths.target).sum();
         let data = FLOAT * tokens as u64 + PAIR * dataset.len() as u64;
-        // The value, the gradient, Adam's two moments; the average.
-        let copies = 4 + u64::from(config.moving_average.is_some());
+        // The value, the gradient, Adam's two moments, the average; and, while a checkpoint is
+        // written, all but the gradient again, and one of them once more.
+        let averages = u64::from(config.moving_average.is_some());
+        let copies = 4 + averages + 4 + averages;
         let parameters = FLOAT * copies * model.params().count() as u64;
         let fixed = PROGRAM + parameters + FLOAT * activations.fixed as u64 + data;
         let limit = config.max_memory.map(|limit| limit.0);
@@ -123,7 +125,8 @@ impl Room {
             target: per_target,
             ..
         } = self.activations;
-        self.fixed + FLOAT * (source * per_source + target * per_target) as u64
+        let numbers = (source * per_source + target * per_target) as u64;
+        self.fixed + FLOAT * numbers * 3 / 2 // buffers that fit no other batch are kept for a while
     }
 
     /// The batch, or parts of it that each have room: as many sentences, in their order, as fit. A
@@ -199,7 +202,7 @@ mod tests {
             fixed: 0,
         };
         let room = |tokens: u64| Room {
-            limit: Some(1000 + tokens * 3 * FLOAT),
+            limit: Some(1000 + tokens * 3 * FLOAT * 3 / 2),
             fixed: 1000,
             activations,
         };

@@ -1,0 +1,218 @@
+use std::fs;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+
+use attend_model::Path as OpPath;
+use candle_core::Device;
+
+use super::super::disk::Action;
+use super::super::{Journal, clean, is_temporary, leftovers};
+use super::{newest, save, watched};
+use crate::{Config, OnSaveError, Result, Run, Start, Stop, train};
+
+/// How a thing that was asked of the disk goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    /// The process is killed before it.
+    Kill,
+    /// The process is killed in the middle of it, if it is a write.
+    KillHalfway,
+    /// It fails, once.
+    Error(i32),
+    /// Half of it is written, and then there is no room, for this and whatever else wants some.
+    Full,
+}
+
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+
+impl Fault {
+    fn strike(self, action: Action) -> io::Result<()> {
+        let half = |path: &Path, bytes: &[u8]| fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+        match (self, action) {
+            (Fault::Kill, _) => resume_unwind(Box::new("killed")),
+            (Fault::KillHalfway, action) => {
+                if let Action::Write(path, bytes) = action {
+                    half(path, bytes);
+                }
+                resume_unwind(Box::new("killed"))
+            }
+            (Fault::Error(code), _) => Err(io::Error::from_raw_os_error(code)),
+            (Fault::Full, Action::Write(path, bytes)) => {
+                half(path, bytes);
+                Err(io::Error::from_raw_os_error(ENOSPC))
+            }
+            (Fault::Full, Action::MakeFolder(_) | Action::Append(..) | Action::Link(..)) => {
+                Err(io::Error::from_raw_os_error(ENOSPC))
+            }
+            (Fault::Full, _) => Ok(()),
+        }
+    }
+
+    /// Does some work in which this strikes at action number `at`; `None` if it was killed.
+    fn during<T>(self, at: usize, work: impl FnOnce() -> T) -> Option<T> {
+        let mut count = 0;
+        let watch = move |action: Action| {
+            count += 1;
+            let now = count - 1 == at || (self == Fault::Full && count > at);
+            if now { self.strike(action) } else { Ok(()) }
+        };
+        catch_unwind(AssertUnwindSafe(|| watched(watch, work))).ok()
+    }
+}
+
+#[test]
+fn a_fault_at_any_point_of_a_save_leaves_the_old_checkpoint_or_the_new_one_whole() {
+    let faults = [
+        Fault::Kill,
+        Fault::KillHalfway,
+        Fault::Error(EIO),
+        Fault::Error(ENOSPC),
+        Fault::Full,
+    ];
+    let mut tried = 0;
+    // The new one is the best, so that the old one is removed; or it is not, so that both stay.
+    for (best, fault) in [10, 20].iter().flat_map(|b| faults.map(|f| (*b, f))) {
+        for at in 0..=actions_of_a_save(best) {
+            let root = tempfile::tempdir().unwrap();
+            let folder = root.path();
+            save(folder, 10, 10).unwrap();
+            let outcome = fault.during(at, || save(folder, 20, best));
+            let what = format!("{fault:?} at action {at}, best {best}: {outcome:?}");
+            let found = newest(folder);
+            match &outcome {
+                Some(Ok(())) => assert_eq!(found, Some(20), "{what}"),
+                _ => assert!(found == Some(10) || found == Some(20), "{what}: {found:?}"),
+            }
+            for link in ["last", "best"] {
+                assert!(
+                    folder.join(link).join("manifest.json").exists(),
+                    "{what}: {link}"
+                );
+            }
+            let names = || {
+                fs::read_dir(folder)
+                    .unwrap()
+                    .map(|e| e.unwrap().file_name())
+            };
+            let left = || {
+                names()
+                    .filter(|n| is_temporary(&n.to_string_lossy()))
+                    .count()
+            };
+            // An error in removing what is to be removed leaves it for the next start to clean.
+            if matches!(fault, Fault::Full) {
+                assert_eq!(left(), 0, "{what}");
+            }
+            clean(folder).unwrap();
+            assert_eq!((left(), newest(folder)), (0, found), "{what}");
+            save(folder, 30, 30).unwrap();
+            assert_eq!(newest(folder), Some(30), "{what}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 200, "{tried} faults were tried");
+}
+
+/// How many things a save asks of the disk.
+fn actions_of_a_save(best: u64) -> usize {
+    let root = tempfile::tempdir().unwrap();
+    save(root.path(), 10, 10).unwrap();
+    let count = std::rc::Rc::new(std::cell::Cell::new(0));
+    let counter = count.clone();
+    let watch = move |_: Action| {
+        counter.set(counter.get() + 1);
+        Ok(())
+    };
+    watched(watch, || save(root.path(), 20, best)).unwrap();
+    count.get()
+}
+
+#[test]
+fn a_log_keeps_every_line_once_whatever_the_disk_refuses() {
+    for fault in [Fault::Error(EIO), Fault::Error(ENOSPC), Fault::Full] {
+        for at in 0..8 {
+            let root = tempfile::tempdir().unwrap();
+            let path = root.path().join("metrics.jsonl");
+            let mut journal = Journal::open(&path).unwrap();
+            fault.during(at, || {
+                for line in 0..4 {
+                    let _ = journal.append(&format!("line {line}"));
+                    let _ = journal.sync();
+                }
+            });
+            // Half a line, as a write that fails halfway leaves it.
+            let whole = fs::read(&path).unwrap();
+            fs::write(&path, [&whole[..], b"lin"].concat()).unwrap();
+            journal.append("line 4").unwrap();
+            let text = fs::read_to_string(&path).unwrap();
+            assert_eq!(
+                text, "line 0\nline 1\nline 2\nline 3\nline 4\n",
+                "{fault:?} {at}"
+            );
+        }
+    }
+}
+
+/// A training of thirty steps that saves at every tenth. There is no room for checkpoint 20, nor for two
+/// lines of the log.
+fn train_on_a_full_disk(folder: &Path, on_save_error: OnSaveError) -> Result<Run> {
+    for side in ["a", "b"] {
+        let lines: String = (0..40).map(|i| format!("one two {i}\n")).collect();
+        fs::write(folder.join(format!("train.{side}")), lines).unwrap();
+    }
+    let text = format!(
+        "out = {:?}\n[data]\nsource = \"a\"\ntarget = \"b\"\ntrain = {:?}\nbatch_tokens = 50\n\
+         [model.transformer]\nencoder_layers = 1\ndecoder_layers = 1\nd_model = 8\nheads = 1\nd_ff = 8\n\
+         [train]\nsteps = 30\nsave_every = 10\nkeep = 10\nlog_every = 1\n",
+        folder.join("run"),
+        folder.join("train"),
+    );
+    let mut config: Config = toml::from_str(&text).unwrap();
+    config.train.on_save_error = on_save_error;
+    let mut run = Run::start(config, Start::New, Device::Cpu, OpPath::Fused)?;
+    let watch = move |action: Action| match action {
+        Action::Write(path, _) if path.to_string_lossy().contains("checkpoint-20") => {
+            Fault::Full.strike(action)
+        }
+        Action::Append(_, lines) => {
+            let lines = String::from_utf8_lossy(lines);
+            match lines.contains("\"step\":15,") && !lines.contains("\"step\":17,") {
+                true if on_save_error == OnSaveError::Warn => Fault::Full.strike(action),
+                _ => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    };
+    watched(watch, || train(&mut run, &Stop::default()))?;
+    Ok(run)
+}
+
+#[test]
+fn a_disk_that_is_full_for_a_while_costs_one_checkpoint_or_stops_the_run_as_the_config_says() {
+    let root = tempfile::tempdir().unwrap();
+    let run = train_on_a_full_disk(root.path(), OnSaveError::Warn).unwrap();
+    let folder = root.path().join("run");
+    let steps = || crate::Checkpoints::of(&folder).steps().unwrap();
+    assert_eq!((run.state.step, steps()), (30, vec![0, 10, 30]));
+    let log = fs::read_to_string(folder.join("metrics.jsonl")).unwrap();
+    let lines = log
+        .lines()
+        .filter(|line| line.contains("\"event\":\"step\""));
+    assert_eq!(lines.count(), 30, "every line is there, once");
+    drop(run);
+
+    let root = tempfile::tempdir().unwrap();
+    let Err(error) = train_on_a_full_disk(root.path(), OnSaveError::Stop) else {
+        panic!("it should have stopped");
+    };
+    let folder = root.path().join("run");
+    let text = error.to_string();
+    assert!(
+        text.contains("cannot write") && text.contains("checkpoint-20"),
+        "{text}"
+    );
+    assert_eq!(newest(&folder), Some(10));
+    assert!(leftovers(&folder).unwrap().is_empty());
+}

@@ -1,0 +1,83 @@
+//! What becomes of a run when the disk refuses, the process dies or the power goes, at every single
+//! thing that saving asks of the disk.
+
+mod faults; // the disk refuses, the process is killed
+mod power; // what was not synced is lost, or not
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+
+use attend_data::Position;
+use candle_core::{Device, Tensor};
+
+use super::disk::Action;
+use crate::{Best, Checkpoints, Config, Content, Health, Provenance, Result, State, Unlogged};
+
+type Watch = Box<dyn FnMut(Action) -> io::Result<()>>;
+
+thread_local! {
+    static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
+}
+
+/// Asks whoever watches this thread.
+pub(super) fn announce(action: Action) -> io::Result<()> {
+    WATCH.with_borrow_mut(|watch| match watch {
+        Some(watch) => watch(action),
+        None => Ok(()),
+    })
+}
+
+/// Does some work under someone's eyes.
+fn watched<T>(
+    watch: impl FnMut(Action) -> io::Result<()> + 'static,
+    work: impl FnOnce() -> T,
+) -> T {
+    WATCH.set(Some(Box::new(watch)));
+    let result = catch_unwind(AssertUnwindSafe(work));
+    WATCH.set(None);
+    result.unwrap_or_else(|killed| resume_unwind(killed))
+}
+
+/// A checkpoint of this step, with little in it.
+fn save(folder: &Path, step: u64, best: u64) -> Result<()> {
+    let text = "out = \"run\"\n[data]\nsource = \"a\"\ntarget = \"b\"\ntrain = \"train\"\n";
+    let config: Config = toml::from_str(text).unwrap();
+    let state = State {
+        step,
+        position: Position::START,
+        tokens: 0,
+        seconds: 0.0,
+        best: Some(Best {
+            step: best,
+            value: 1.0,
+        }),
+        without_improvement: 0,
+        unlogged: Unlogged::default(),
+        health: Health::default(),
+    };
+    let provenance = Provenance {
+        program: "test".into(),
+        target: "test".into(),
+        config: String::new(),
+        data: String::new(),
+        validation: None,
+        tokenizers: BTreeMap::new(),
+    };
+    let tensor = Tensor::new(&[step as f32; 50], &Device::Cpu)?;
+    let content = Content {
+        state: &state,
+        provenance: &provenance,
+        config: &config,
+        bundle: vec![("model.safetensors".into(), vec![step as u8; 700])],
+        optimizer: &BTreeMap::from([("m".to_string(), tensor)]),
+    };
+    Checkpoints::of(folder).save(content, 1).map(drop)
+}
+
+fn newest(folder: &Path) -> Option<u64> {
+    let newest = Checkpoints::of(folder).newest();
+    newest.ok().map(|checkpoint| checkpoint.state.step)
+}
