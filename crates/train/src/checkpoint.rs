@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::health::Health;
+use crate::log::timeless;
 use crate::provenance::Provenance;
 use crate::{Config, Error, Result, storage, toml_error};
 
@@ -84,10 +85,8 @@ impl Checkpoints {
         }
     }
 
-    /// Writes a checkpoint: the files of a bundle, and what training needs to go on from it. Then
-    /// points `last` to it, and `best` where it is the best; then removes older ones, save the newest
-    /// `keep` and the best.
-    pub fn save(&self, content: Content, keep: usize) -> Result<PathBuf> {
+    /// Writes a checkpoint: the files of a bundle, and what training needs to go on from it.
+    pub fn write(&self, content: Content) -> Result<()> {
         let Content {
             state,
             provenance,
@@ -105,10 +104,14 @@ impl Checkpoints {
         files.push((OPTIMIZER.to_string(), tensors));
         files.push((PROVENANCE.to_string(), provenance));
         files.push((STATE.to_string(), state_json));
-        storage::write_folder(&folder, &files)?;
+        storage::write_folder(&folder, &files)
+    }
+
+    /// What follows once a checkpoint is safe: `last` points to it, and `best` to the best; then older
+    /// ones are removed, save the newest `keep` and the best.
+    pub fn settle(&self, state: &State, keep: usize) -> Result<()> {
         self.point(state)?;
-        self.rotate(state, keep)?;
-        Ok(folder)
+        self.rotate(state, keep)
     }
 
     /// Points `last` to the checkpoint of this state, and `best` to the best.
@@ -221,6 +224,15 @@ impl Checkpoint {
     /// The parameters to translate with.
     pub fn parameters(&self, device: &Device) -> Result<HashMap<String, Tensor>> {
         self.tensors(MODEL, device)
+    }
+
+    /// Whether its optimizer and its state, but for times, are those of another.
+    pub(crate) fn has_state_of(&self, other: &Self) -> bool {
+        let state = |checkpoint: &Self| {
+            let json = checkpoint.files.get(STATE).map(Vec::as_slice);
+            timeless(&String::from_utf8_lossy(json.unwrap_or_default()))
+        };
+        self.files.get(OPTIMIZER) == other.files.get(OPTIMIZER) && state(self) == state(other)
     }
 
     pub fn optimizer(&self, device: &Device) -> Result<HashMap<String, Tensor>> {

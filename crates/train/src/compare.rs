@@ -20,6 +20,8 @@ pub struct Comparison {
     /// The first line of training in the logs that differs, but for times: its step.
     pub parted: Option<u64>,
     pub parameters: Parameters,
+    /// Whether the optimizers' tensors and the rest of the state are the same bits.
+    pub same_state: bool,
 }
 
 #[derive(Debug, PartialEq)]
@@ -44,6 +46,7 @@ impl Comparison {
             && self.best.0 == self.best.1
             && self.parted.is_none()
             && self.parameters == Parameters::SameBits
+            && self.same_state
     }
 }
 
@@ -71,11 +74,15 @@ impl fmt::Display for Comparison {
             None => writeln!(f, "logs: no difference as far as both go")?,
         }
         match &self.parameters {
-            Parameters::SameBits => write!(f, "parameters: the same bits"),
-            Parameters::OtherModel => write!(f, "parameters: of other names or shapes"),
+            Parameters::SameBits => writeln!(f, "parameters: the same bits")?,
+            Parameters::OtherModel => writeln!(f, "parameters: of other names or shapes")?,
             Parameters::Apart { most, name } => {
-                write!(f, "parameters: up to {most:.3e} apart, in {name}")
+                writeln!(f, "parameters: up to {most:.3e} apart, in {name}")?;
             }
+        }
+        match self.same_state {
+            true => write!(f, "the rest of the state: the same bits"),
+            false => write!(f, "the rest of the state: different"),
         }
     }
 }
@@ -91,13 +98,19 @@ pub fn compare(a: &Path, b: &Path) -> Result<Comparison> {
         (other != value).then_some((name, value, other))
     });
     let best = |checkpoint: &Checkpoint| checkpoint.state.best.map(|best| best.value);
+    let same_steps = first.state.step == second.state.step;
     Ok(Comparison {
         provenance: provenance.collect(),
         config: differences(&first.config()?, &second.config()?),
         steps: (first.state.step, second.state.step),
         best: (best(&first), best(&second)),
-        parted: parted(&a.join("metrics.jsonl"), &b.join("metrics.jsonl")),
+        parted: parted(
+            &a.join("metrics.jsonl"),
+            &b.join("metrics.jsonl"),
+            same_steps,
+        ),
         parameters: parameters(&first, &second)?,
+        same_state: first.has_state_of(&second),
     })
 }
 
@@ -131,7 +144,7 @@ fn parameters(a: &Checkpoint, b: &Checkpoint) -> Result<Parameters> {
 }
 
 /// The step of the first line in which two logs differ by more than the time it took.
-fn parted(a: &Path, b: &Path) -> Option<u64> {
+fn parted(a: &Path, b: &Path, same_steps: bool) -> Option<u64> {
     let lines = |path: &Path| {
         let mut lines = timeless(&fs::read_to_string(path).unwrap_or_default());
         lines.retain(|line| line["event"] != "test");
@@ -139,5 +152,13 @@ fn parted(a: &Path, b: &Path) -> Option<u64> {
     };
     let (a, b) = (lines(a), lines(b));
     let differs = a.iter().zip(&b).find(|(a, b)| a != b);
-    differs.and_then(|(a, _)| a["step"].as_u64())
+    let differs = differs.map(|(a, _)| a);
+    // Of logs of equal length in steps, neither may have more lines.
+    let (short, long) = if a.len() < b.len() {
+        (&a, &b)
+    } else {
+        (&b, &a)
+    };
+    let more = long.get(short.len()).filter(|_| same_steps);
+    differs.or(more).and_then(|line| line["step"].as_u64())
 }

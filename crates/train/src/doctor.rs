@@ -85,7 +85,12 @@ pub fn diagnose(folder: &Path) -> Result<Diagnosis> {
         let detail = format!("{process} trains here now: what it is writing may look odd");
         diagnosis.add("lock", Verdict::Odd, detail);
     }
-    match Config::read(&folder.join("config.toml"), &[]) {
+    let config = folder.join("config.toml");
+    match Config::read(&config, &[]) {
+        Err(_) if !config.exists() => {
+            let detail = "missing; `train resume` takes that of the checkpoint";
+            diagnosis.add("config.toml", Verdict::Odd, detail);
+        }
         Ok(_) => diagnosis.add("config.toml", Verdict::Sound, ""),
         Err(error) => diagnosis.add("config.toml", Verdict::Damaged, error.to_string()),
     }

@@ -24,7 +24,7 @@ impl fmt::Display for Difference {
 }
 
 /// Keys that may change on the way, with all that is below them: they say when to stop, look and
-/// speak, or where files are whose content is checked. All others change what is learnt.
+/// speak, or where files are whose content is checked. All others change how it is learnt.
 const FREE: [&str; 17] = [
     "out",
     "decode",
@@ -91,20 +91,35 @@ pub(crate) fn covers<'a>(keys: impl IntoIterator<Item = &'a str>, key: &str) -> 
 }
 
 /// Refuses what may not change between a checkpoint and the config that is to carry it on, except
-/// what was allowed by name.
-pub(crate) fn check(before: &Config, after: &Config, allowed: &[String]) -> Result<()> {
-    let mut refused = Vec::new();
-    for difference in differences(before, after) {
+/// what was allowed by name; gives what was.
+pub(crate) fn check(
+    before: &Config,
+    after: &Config,
+    allowed: &[String],
+) -> Result<Vec<Difference>> {
+    let (mut refused, mut taken) = (Vec::new(), Vec::new());
+    let differences = differences(before, after);
+    for key in allowed {
+        if !differences.iter().any(|d| covers([key.as_str()], &d.key)) && !key.starts_with("data") {
+            tracing::warn!("--allow {key}: it has not changed");
+        }
+    }
+    for difference in differences {
         if covers(FREE, &difference.key) {
             tracing::info!("changed: {difference}");
+            let kind = after.train.schedule.kind;
+            if difference.key == "train.steps" && kind.ends() {
+                tracing::warn!("with train.steps, the learning rate of every step changes");
+            }
         } else if covers(allowed.iter().map(String::as_str), &difference.key) {
             tracing::warn!("changed, as allowed: {difference}");
+            taken.push(difference);
         } else {
             refused.push(difference);
         }
     }
     match refused.is_empty() {
-        true => Ok(()),
+        true => Ok(taken),
         false => Err(Error::ConfigChanged {
             folder: after.out.clone(),
             differences: refused,

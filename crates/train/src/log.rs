@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
 use crate::storage::{self, Journal};
-use crate::{OnSaveError, Result};
+use crate::{Error, OnSaveError, Result};
 
 /// What a run reports.
 #[derive(Clone, Debug, Serialize)]
@@ -165,12 +165,17 @@ impl Log {
     /// dropped, so that each is there once.
     pub fn open(folder: &Path, step: u64, steps: u64, on_error: OnSaveError) -> Result<Self> {
         let path = folder.join("metrics.jsonl");
-        let old = fs::read_to_string(&path).unwrap_or_default();
-        let kept: String = old
-            .split_inclusive('\n')
-            .filter(|line| upto(line, step))
-            .collect();
-        if kept != old {
+        let old = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            read => read.map_err(|source| Error::Read {
+                path: path.clone(),
+                source,
+            })?,
+        };
+        let text = String::from_utf8_lossy(&old);
+        let lines = text.split_inclusive('\n');
+        let kept: String = lines.filter(|line| upto(line, step)).collect();
+        if kept.as_bytes() != old {
             storage::write_file(&path, kept.as_bytes())?;
         }
         Ok(Self {
@@ -196,8 +201,7 @@ impl Log {
 
     /// All lines so far are on the disk when this returns.
     pub fn sync(&mut self) -> Result<()> {
-        let synced = self.journal.sync();
-        self.unless_tolerated(synced)
+        self.journal.sync()
     }
 
     fn unless_tolerated(&self, result: Result<()>) -> Result<()> {

@@ -1,5 +1,6 @@
 //! How a run begins: anew, or where it stopped.
 
+use std::fs;
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use attend_data::{Batches, Corpus, Dataset, Paths, Position, Tokenizers};
 use attend_model::{Path, Seq2Seq, Vocabularies};
 use candle_core::Device;
 
-use crate::checkpoint::{Checkpoints, State, Unlogged};
+use crate::checkpoint::{Checkpoint, Checkpoints, State, Unlogged};
 use crate::config::Config;
 use crate::health::Health;
 use crate::log::Log;
@@ -48,8 +49,6 @@ impl Run {
         let lock = Lock::take(&folder)?;
         check_unused(&folder, start)?; // another may have been faster
         remove_run(&folder)?;
-        let config = setup.config.to_toml();
-        storage::write_file(&folder.join("config.toml"), config.as_bytes())?;
         let state = State {
             step: 0,
             position: Position::START,
@@ -62,30 +61,41 @@ impl Run {
         };
         let mut run = setup.run(state, lock)?;
         run.save()?;
+        run.write_config()?;
         Ok(run)
     }
 
     /// Takes up a run where its newest sound checkpoint left it.
     pub fn resume(folder: &FilePath, how: &Resume, device: Device, path: Path) -> Result<Self> {
-        let config_file = folder.join("config.toml");
-        if !config_file.exists() {
+        if Checkpoints::of(folder).steps()?.is_empty() {
             return Err(Error::NoCheckpoint(folder.to_path_buf()));
         }
         let lock = Lock::take(folder)?;
         storage::clean(folder)?;
         let checkpoint = Checkpoints::of(folder).newest()?;
-        let mut config = Config::read(&config_file, &how.overrides)?;
+        let mut config = how.config(folder, &checkpoint)?;
         config.out = folder.to_path_buf(); // it may have been moved
-        let trained_with = checkpoint.config()?;
-        drift::check(&trained_with, &config, &how.allow)?;
+        let changes = drift::check(&checkpoint.config()?, &config, &how.allow)?;
+        let changed = |keys: &[&str]| {
+            let mut changes = changes.iter();
+            changes.any(|change| drift::covers(keys.iter().copied(), &change.key))
+        };
         let tokenizers = Tokenizers::load(&checkpoint.folder)?;
         let mut setup = Setup::new(config, Some(tokenizers), device, path)?;
         let mut state = checkpoint.state.clone();
-        if setup.check_data(&checkpoint.provenance, &how.allow)? {
+        let other = setup.check_data(&checkpoint.provenance, how, changed(&["data.max_length"]))?;
+        if other.training || changed(&["seed", "data.batch_tokens"]) {
+            tracing::warn!("the batches are others now: the next epoch of them begins");
             state.position = Position {
-                epoch: state.position.epoch + 1, // of the data as it is now
+                epoch: state.position.epoch + 1,
                 index: 0,
             };
+        }
+        if other.validation || changed(&["train.metric", "train.translate"]) {
+            tracing::warn!(
+                "validations are judged in another way now: the best so far is forgotten"
+            );
+            (state.best, state.without_improvement) = (None, 0);
         }
         let parameters = checkpoint.parameters(&setup.device)?;
         let moments = checkpoint.optimizer(&setup.device)?;
@@ -95,15 +105,67 @@ impl Run {
             folder: folder.to_path_buf(),
             problem,
         })?;
-        if !how.overrides.is_empty() {
-            storage::write_file(&config_file, setup.config.to_toml().as_bytes())?;
-        }
+        drop((parameters, moments));
         let mut run = setup.run(state, lock)?;
-        run.saved = Some(run.state.step);
-        run.best_saved = run.state.best;
-        run.checkpoints.point(&run.state)?; // a kill may have come before it, or damage after
+        run.standing = (run.state.best, run.state.without_improvement);
+        match changes.is_empty() && !other.training && !other.validation {
+            true => {
+                run.saved = Some(run.state.step);
+                run.checkpoints.point(&run.state)?; // a kill may have come before it, or damage after
+            }
+            false => run.save()?, // with what has changed, so that it need not be allowed again
+        }
+        run.write_config()?;
         Ok(run)
     }
+
+    /// What it trains with, for people to read and to change.
+    fn write_config(&self) -> Result<()> {
+        let (path, text) = (self.config.out.join("config.toml"), self.config.to_toml());
+        match fs::read_to_string(&path).is_ok_and(|there| there == text) {
+            true => Ok(()),
+            false => storage::write_file(&path, text.as_bytes()),
+        }
+    }
+}
+
+impl Resume {
+    /// The run's config, with what is overridden; if it is lost, that of the checkpoint.
+    fn config(&self, folder: &FilePath, checkpoint: &Checkpoint) -> Result<Config> {
+        let out = |text: &&String| {
+            text.split('=')
+                .next()
+                .is_some_and(|key| key.trim() == "out")
+        };
+        if let Some(text) = self.overrides.iter().find(out) {
+            return Err(Error::Config {
+                place: format!("--set {text}"),
+                message: "a run is resumed where it is".into(),
+                hint: Some("move its folder, and resume it there".into()),
+            });
+        }
+        let path = folder.join("config.toml");
+        if path.exists() {
+            return Config::read(&path, &self.overrides);
+        }
+        let path = checkpoint.folder.join("config.toml");
+        tracing::warn!(
+            "{} has lost its config.toml; taking {}",
+            folder.display(),
+            path.display()
+        );
+        Config::read(&path, &self.overrides)
+    }
+
+    fn allows(&self, key: &str) -> bool {
+        drift::covers(self.allow.iter().map(String::as_str), key)
+    }
+}
+
+/// Which data has changed.
+struct Other {
+    training: bool,
+    validation: bool,
 }
 
 /// Whether a new run may be written there.
@@ -160,7 +222,13 @@ impl Setup {
         let validator = validator.transpose()?;
         let validation = validator.as_ref().map(Validator::dataset);
         Ok(Self {
-            provenance: Provenance::new(&config, &tokenizers, &dataset, validation),
+            provenance: Provenance::new(
+                &config,
+                &tokenizers,
+                &dataset,
+                validation,
+                (&device, path),
+            ),
             config,
             device,
             path,
@@ -173,17 +241,28 @@ impl Setup {
         })
     }
 
-    /// Refuses other data than a checkpoint was made with, unless it is allowed; says whether that is
-    /// so for the data to train on.
-    fn check_data(&self, before: &Provenance, allowed: &[String]) -> Result<bool> {
+    /// Compares with what a checkpoint was made from; other data is refused unless it is allowed, or
+    /// other because of what is.
+    fn check_data(&self, before: &Provenance, how: &Resume, cut: bool) -> Result<Other> {
         let now = &self.provenance;
-        let allows = |key| drift::covers(allowed.iter().map(String::as_str), key);
-        let (training, validation) = (now.data != before.data, now.validation != before.validation);
-        for (changed, key, what) in [
-            (training, "data.train", "training"),
-            (validation, "data.valid", "validation"),
+        for (what, before, now) in [
+            ("program", &before.program, &now.program),
+            ("machine", &before.target, &now.target),
+            ("way of computing", &before.computed, &now.computed),
         ] {
-            if changed && !allows(key) {
+            if before != now {
+                tracing::warn!("another {what} ({now}, before: {before}): bits may differ");
+            }
+        }
+        let other = Other {
+            training: now.data != before.data,
+            validation: now.validation != before.validation,
+        };
+        for (changed, key, what) in [
+            (other.training && !cut, "data.train", "training"),
+            (other.validation, "data.valid", "validation"),
+        ] {
+            if changed && !how.allows(key) {
                 let folder = self.config.out.clone();
                 return Err(Error::DataChanged { folder, what, key });
             }
@@ -191,7 +270,7 @@ impl Setup {
                 tracing::warn!("the {what} data has changed, as allowed");
             }
         }
-        Ok(training)
+        Ok(other)
     }
 
     fn run(self, state: State, lock: Lock) -> Result<Run> {
@@ -217,7 +296,7 @@ impl Setup {
             path: self.path,
             clock: Clock::now(),
             saved: None,
-            best_saved: None,
+            standing: (None, 0),
             provenance: self.provenance,
             room: self.room,
             _lock: lock,

@@ -161,13 +161,15 @@ impl Optimizer {
             set(m, get(state, &format!("m.{name}"), m)?)?;
             set(v, get(state, &format!("v.{name}"), v)?)?;
             let value = get(parameters, name, param.value())?;
-            let raw = match average {
-                Some(average) => {
-                    set(average, value)?;
-                    get(state, &format!("raw.{name}"), param.value())?
-                }
-                None => value,
+            // Without an average there, what translates is what was trained.
+            let raw = format!("raw.{name}");
+            let raw = match state.contains_key(&raw) {
+                true => get(state, &raw, param.value())?,
+                false => value.clone(),
             };
+            if let Some(average) = average {
+                set(average, value)?;
+            }
             param.set(&raw).map_err(|error| error.to_string())?;
         }
         Ok(())

@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 
 use attend_data::{Dataset, Tokenizers};
 use attend_infer::sha256;
+use attend_model::Path;
+use candle_core::Device;
 use serde::{Deserialize, Serialize};
 
 use crate::Config;
@@ -13,6 +15,8 @@ pub struct Provenance {
     pub program: String,
     /// The machine that it was built for.
     pub target: String,
+    /// The kind of device, and the path of its operations.
+    pub computed: String,
     /// SHA-256 of the config, but for the name of the run's folder.
     pub config: String,
     /// A hash of the training data, as tokens.
@@ -29,7 +33,13 @@ impl Provenance {
         tokenizers: &Tokenizers,
         training: &Dataset,
         validation: Option<&Dataset>,
+        (device, path): (&Device, Path),
     ) -> Self {
+        let device = match device {
+            Device::Cpu => "CPU",
+            Device::Cuda(_) => "CUDA",
+            Device::Metal(_) => "Metal",
+        };
         let data = |dataset: &Dataset| format!("{:016x}", dataset.fingerprint());
         let tokenizers = match tokenizers {
             Tokenizers::Joint(both) => vec![("joint", both)],
@@ -44,6 +54,7 @@ impl Provenance {
         Self {
             program: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_string(),
             target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+            computed: format!("{device}, {path:?}"),
             config: sha256(anywhere(config).to_toml().as_bytes()),
             data: data(training),
             validation: validation.map(data),
@@ -56,7 +67,8 @@ impl Provenance {
         let none = || "none".to_string();
         let mut parts = vec![
             ("program".to_string(), self.program.clone()),
-            ("target".to_string(), self.target.clone()),
+            ("machine".to_string(), self.target.clone()),
+            ("way of computing".to_string(), self.computed.clone()),
             ("config".to_string(), self.config.clone()),
             ("training data".to_string(), self.data.clone()),
             (

@@ -1,10 +1,11 @@
+use std::collections::HashMap;
 use std::time::Instant;
 
 use attend_data::{Batches, Tokenizers};
 use attend_infer::Bundle;
 use attend_model::{Path, Seq2Seq, Vocabularies};
 use attend_ops::{norm_of_all, profile};
-use candle_core::Device;
+use candle_core::{Device, Tensor};
 
 use crate::checkpoint::{Best, Checkpoints, Content, State};
 use crate::config::{Config, Metric, OnSaveError};
@@ -34,12 +35,15 @@ pub struct Run {
     pub(crate) saved: Option<u64>,
     pub(crate) log: Log,
     pub(crate) clock: Clock,
-    /// The best of the last checkpoint.
-    pub(crate) best_saved: Option<Best>,
+    /// What the last checkpoint says of the best.
+    pub(crate) standing: Standing,
     pub(crate) provenance: Provenance,
     pub(crate) room: Room,
     pub(crate) _lock: Lock,
 }
+
+/// The best validation, and the validations since.
+pub(crate) type Standing = (Option<Best>, u64);
 
 /// Times training; validating and saving do not count.
 pub(crate) struct Clock(Instant);
@@ -180,9 +184,13 @@ impl Run {
             bundle,
             optimizer: &optimizer,
         };
-        self.checkpoints.save(content, train.keep)?;
+        self.checkpoints.write(content)?;
         self.saved = Some(step);
-        self.best_saved = self.state.best;
+        self.standing = (self.state.best, self.state.without_improvement);
+        // What is safe stays safe if this fails; the next checkpoint tries again.
+        if let Err(error) = self.checkpoints.settle(&self.state, train.keep) {
+            self.log.say(&format!("warning: {error}"));
+        }
         self.clock = Clock::now();
         Ok(())
     }
@@ -196,11 +204,20 @@ impl Run {
                     self.state.step
                 );
                 self.log.say(&text);
-                self.state.best = self.best_saved; // a best that is not there is none
                 self.clock = Clock::now();
                 Ok(())
             }
             (result, _) => result,
+        }
+    }
+
+    /// Before the parameters change: a best that could not be saved is gone, and counts as none.
+    pub(crate) fn forget_unsaved_best(&mut self) {
+        let unsaved = |best: Best| best.step == self.state.step && self.saved != Some(best.step);
+        if self.state.best.is_some_and(unsaved) {
+            let (best, without_improvement) = self.standing;
+            self.state.best = best;
+            self.state.without_improvement = without_improvement + 1;
         }
     }
 
@@ -216,8 +233,14 @@ impl Run {
         let Some(test) = corpus(&self.config, self.config.data.test.as_ref())? else {
             return Ok(None);
         };
-        let step = self.state.best.map_or(self.state.step, |best| best.step);
-        let parameters = self.checkpoints.read(step)?.parameters(&self.device)?;
+        let best = self.state.best.map_or(self.state.step, |best| best.step);
+        let (step, parameters) = match self.parameters_of(best) {
+            Err(error) if best != self.state.step => {
+                tracing::warn!("{error}; the last checkpoint is tested, not the best");
+                (self.state.step, self.parameters_of(self.state.step)?)
+            }
+            parameters => (best, parameters?),
+        };
         let loaded = self.model.params().load(&parameters);
         loaded.map_err(|error| Error::Damaged {
             path: self.config.out.join(format!("checkpoint-{step}")),
@@ -233,6 +256,10 @@ impl Run {
             chrf_signature: translated.chrf.signature.clone(),
         }))?;
         Ok(Some(translated))
+    }
+
+    fn parameters_of(&self, step: u64) -> Result<HashMap<String, Tensor>> {
+        self.checkpoints.read(step)?.parameters(&self.device)
     }
 }
 

@@ -32,6 +32,13 @@ pub enum ScheduleKind {
     Constant,
 }
 
+impl ScheduleKind {
+    /// Whether its curve depends on where training ends.
+    pub(crate) fn ends(self) -> bool {
+        matches!(self, ScheduleKind::Linear | ScheduleKind::Cosine)
+    }
+}
+
 impl Default for ScheduleConfig {
     fn default() -> Self {
         Self {

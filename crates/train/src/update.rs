@@ -48,6 +48,7 @@ impl Run {
     /// The batches of the next update: `accumulate` of them, or fewer at the last epoch's end; those
     /// without room in parts.
     pub fn next_update(&mut self) -> Update {
+        self.forget_unsaved_best();
         let mut update = Update {
             batches: Vec::new(),
             tokens: 0,

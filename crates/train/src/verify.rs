@@ -82,7 +82,7 @@ impl Experiment {
                 .and_then(|()| child.wait())
                 .map_err(|source| self.failed(source))?;
             killed_at.push(last_step(&broken));
-            let mut resume = self.command("resume");
+            let mut resume = self.command("resume")?;
             resume.arg(&broken);
             child = resume.spawn().map_err(|source| self.failed(source))?;
         }
@@ -94,17 +94,26 @@ impl Experiment {
         })
     }
 
-    fn command(&self, name: &str) -> Command {
+    /// What a training says goes to a file: nobody reads it unless it fails.
+    fn command(&self, name: &str) -> Result<Command> {
+        let talk = fs::File::create(self.talk()).map_err(|source| Error::Write {
+            path: self.talk(),
+            source,
+        })?;
         let mut command = Command::new(&self.program);
         command.arg(name).args(&self.compute);
-        command.stdout(Stdio::null()).stderr(Stdio::piped());
-        command
+        command.stdout(Stdio::null()).stderr(talk);
+        Ok(command)
+    }
+
+    fn talk(&self) -> PathBuf {
+        self.scratch.join("talk")
     }
 
     fn start(&self, out: &Path) -> Result<Child> {
         // A kill must come between two saves, and every step must be seen.
         let save_every = (self.steps / (2 * self.stops + 3)).max(2);
-        let mut command = self.command("run");
+        let mut command = self.command("run")?;
         command.arg(&self.config);
         let overrides = self.overrides.iter().cloned().chain([
             format!("out={}", out.display()),
@@ -118,14 +127,16 @@ impl Experiment {
         command.spawn().map_err(|source| self.failed(source))
     }
 
-    fn finish(&self, child: Child, run: &Path) -> Result<()> {
-        let output = child.wait_with_output();
-        let output = output.map_err(|source| self.failed(source))?;
-        match output.status.success() {
+    fn finish(&self, mut child: Child, run: &Path) -> Result<()> {
+        let status = child.wait().map_err(|source| self.failed(source))?;
+        match status.success() {
             true => Ok(()),
             false => Err(Error::Experiment {
                 run: run.to_path_buf(),
-                talk: String::from_utf8_lossy(&output.stderr).trim().to_string(),
+                talk: fs::read_to_string(self.talk())
+                    .unwrap_or_default()
+                    .trim()
+                    .to_string(),
             }),
         }
     }

@@ -68,6 +68,17 @@ impl<'a> Mat<'a> {
         }
     }
 
+    /// Without the columns before `first`.
+    fn columns_from(self, first: usize) -> Self {
+        assert!(first <= self.cols);
+        let start = (first * self.col_stride).min(self.data.len());
+        Self {
+            data: &self.data[start..],
+            cols: self.cols - first,
+            ..self
+        }
+    }
+
     /// Without the columns from `cols` on.
     fn columns_upto(self, cols: usize) -> Self {
         assert!(cols <= self.cols);
@@ -195,6 +206,9 @@ pub(crate) fn product_then(
     if threads == Threads::One || m * n * k < SMALL {
         return on_this_thread(dst, write, a, b, finish);
     }
+    if m <= FEW && write == Write::Over {
+        return few_rows(dst, a, b, finish);
+    }
     let (_, tile_cols) = tile::size();
     let depth = depth(k);
     let group = (PACKED / k / tile_cols).max(4) * tile_cols;
@@ -215,6 +229,30 @@ pub(crate) fn product_then(
                 values.for_each(|(values, row)| finish(row, &mut values[..n]));
             }
         });
+    }
+}
+
+/// A product of few rows and a large matrix, as in decoding: threads share the columns. Each packs some
+/// and uses them at once, so that the large matrix is read from memory and not written back to it.
+fn few_rows(dst: MatMut, a: Mat, b: Mat, finish: impl Fn(usize, &mut [f32]) + Sync) {
+    let (m, n) = (dst.rows, dst.cols);
+    let starts: Vec<usize> = (0..n).step_by(COLS).collect();
+    let blocks: Vec<Buffer> = starts
+        .par_iter()
+        .map(|&first| {
+            let b = b.columns_from(first).columns_upto(COLS.min(n - first));
+            let mut block = Buffer::any(m * b.cols);
+            let dst = MatMut::new(&mut block, m, b.cols);
+            on_this_thread(dst, Write::Over, a, b, |_, _| {});
+            block
+        })
+        .collect();
+    for (row, values) in dst.data.chunks_mut(dst.width).take(m).enumerate() {
+        for (&first, block) in starts.iter().zip(&blocks) {
+            let cols = block.len() / m;
+            values[first..][..cols].copy_from_slice(&block[row * cols..][..cols]);
+        }
+        finish(row, &mut values[..n]);
     }
 }
 
@@ -285,16 +323,18 @@ fn pack(b: Mat, first: usize, cols: usize, depth: usize, packed: &mut [f32]) {
     }
 }
 
-/// The most of the inner index that one pass of the tiles takes: a panel of b and a tile's rows of a then
-/// fit the first-level cache together.
-const DEPTH: usize = 384;
+/// The most of the inner index that one pass of the tiles takes: a panel of b is then about as large as
+/// the first-level cache.
+const DEPTH: usize = 512;
 /// The most rows of dst and a that one task takes: a block of a then stays in the second-level cache.
-const ROWS: usize = 144;
+const ROWS: usize = 96;
 /// Rows of a that begin this many times further apart than what is read of each are copied first: a
 /// large power of two between them, as models have it, puts them all into the same few lines of a cache.
 const FAR: usize = 2;
 /// Elements of b that are packed at once: they stay in the third-level cache.
 const PACKED: usize = 1 << 20;
+/// Rows that are too few for threads to share.
+const FEW: usize = 24;
 /// Products of fewer multiplications than this are not worth another thread's waking.
 const SMALL: usize = 1 << 18;
 

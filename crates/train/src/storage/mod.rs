@@ -58,14 +58,35 @@ pub(crate) fn write_folder(folder: &Path, files: &[(String, Vec<u8>)]) -> Result
     );
     let temporary = temporary(folder);
     let written = write_all(&temporary, files).and_then(|()| {
-        disk::remove(folder)?;
+        let replaced = replaced(folder);
+        if folder.exists() {
+            disk::remove(&replaced)?;
+            disk::rename(folder, &replaced)?;
+        }
         disk::rename(&temporary, folder)?;
-        disk::sync_folder(parent(folder))
+        disk::sync_folder(parent(folder))?;
+        disk::remove(&replaced)
     });
     written.map_err(|source| {
+        let _ = put_back(folder);
         let _ = disk::remove(&temporary);
         error(folder, source)
     })
+}
+
+/// Where a folder waits while another takes its name.
+fn replaced(folder: &Path) -> PathBuf {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    folder.with_file_name(format!(".{name}{REPLACED}"))
+}
+
+/// Gives a folder its name back, if the one that was to take it did not come.
+fn put_back(folder: &Path) -> io::Result<()> {
+    let replaced = replaced(folder);
+    match replaced.exists() && !folder.exists() {
+        true => disk::rename(&replaced, folder),
+        false => disk::remove(&replaced),
+    }
 }
 
 fn write_all(folder: &Path, files: &[(String, Vec<u8>)]) -> io::Result<()> {
@@ -163,21 +184,29 @@ pub(crate) fn leftovers(folder: &Path) -> Result<Vec<String>> {
     })
 }
 
-/// Removes them.
+/// Removes them; what was about to be replaced gets its name back.
 pub(crate) fn clean(folder: &Path) -> Result<()> {
     for name in leftovers(folder)? {
-        remove(&folder.join(name))?;
+        let path = folder.join(&name);
+        match name
+            .strip_prefix('.')
+            .and_then(|name| name.strip_suffix(REPLACED))
+        {
+            Some(name) => put_back(&folder.join(name)).map_err(|source| error(&path, source))?,
+            None => remove(&path)?,
+        }
     }
     Ok(())
 }
 
 const TEMPORARY: &str = ".tmp";
+const REPLACED: &str = ".old.tmp";
 
 /// Whether a name is one that [`temporary`] gives to what a run writes.
 fn is_temporary(name: &str) -> bool {
     let name = name
         .strip_prefix('.')
-        .and_then(|name| name.strip_suffix(TEMPORARY));
+        .and_then(|name| name.strip_suffix(REPLACED).or(name.strip_suffix(TEMPORARY)));
     name.is_some_and(|name| {
         let names = [
             "last",

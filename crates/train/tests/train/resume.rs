@@ -158,8 +158,20 @@ fn a_run_is_not_resumed_on_other_data() {
 #[test]
 fn links_that_a_kill_left_behind_are_set_right_and_the_best_is_never_removed() {
     let tiny = Tiny::new();
-    tiny.must(&["run", "config.toml", "--set", "train.keep=1"]);
+    // Nothing is learnt, so the first validation, at step 25, stays the best.
+    let still = [
+        "--set",
+        "train.schedule.learning_rate=1e-9",
+        "--set",
+        "train.metric=\"bleu\"",
+    ];
+    tiny.must(&with(
+        &["run", "config.toml", "--set", "train.keep=1"],
+        &still,
+    ));
     let best = std::fs::read_link(tiny.path("run/best")).unwrap();
+    assert_eq!(best.to_str(), Some("checkpoint-25"));
+    assert!(tiny.path("run/best/manifest.json").exists());
     for link in ["last", "best"] {
         std::fs::remove_file(tiny.path(&format!("run/{link}"))).unwrap();
         std::os::unix::fs::symlink("checkpoint-10", tiny.path(&format!("run/{link}"))).unwrap();
@@ -244,6 +256,52 @@ fn a_run_stopped_at_any_of_forty_steps_resumes_to_the_same_bits() {
 }
 
 #[test]
+fn a_run_without_a_sound_checkpoint_is_an_error_and_not_a_new_beginning() {
+    let tiny = Tiny::new();
+    tiny.edit("steps = 60", "steps = 20");
+    tiny.must(&["run", "config.toml"]);
+    for entry in fs::read_dir(tiny.path("run")).unwrap() {
+        let state = entry.unwrap().path().join("trainer_state.json");
+        if state.exists() {
+            fs::write(state, "{}").unwrap();
+        }
+    }
+    let log = tiny.read("run/metrics.jsonl");
+    let output = tiny.train(&["resume", "run"]);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        talk.contains("error: run/checkpoint-20/trainer_state.json: 2 bytes where"),
+        "{talk}"
+    );
+    assert!(log == tiny.read("run/metrics.jsonl"));
+}
+
+#[test]
+fn a_lost_config_is_taken_from_the_checkpoint_and_a_lost_best_is_said() {
+    let tiny = Tiny::new();
+    tiny.must(&["run", "config.toml"]);
+    let whole = tiny.outcome("run");
+    fs::remove_file(tiny.path("run/config.toml")).unwrap();
+    fs::remove_dir_all(tiny.path("run/checkpoint-60")).unwrap();
+    let output = tiny.must(&["resume", "run"]);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(talk.contains("run has lost its config.toml"), "{talk}");
+    assert!(whole == tiny.outcome("run") && tiny.path("run/config.toml").exists());
+    let best = fs::canonicalize(tiny.path("run/best")).unwrap();
+    let last = fs::canonicalize(tiny.path("run/last")).unwrap();
+    if best != last {
+        fs::remove_dir_all(best).unwrap();
+        let output = tiny.must(&["resume", "run"]);
+        let talk = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            talk.contains("the last checkpoint is tested, not the best"),
+            "{talk}"
+        );
+    }
+}
+
+#[test]
 fn a_changed_config_is_refused_with_its_differences_unless_they_are_free_or_allowed() {
     let tiny = Tiny::new();
     tiny.edit("steps = 60", "steps = 20");
@@ -254,6 +312,7 @@ fn a_changed_config_is_refused_with_its_differences_unless_they_are_free_or_allo
         "--set",
         "train.adam.beta1=0.8",
     ];
+    let before = tiny.read("run/config.toml");
     let output = tiny.train(&with(&["resume", "run"], &changes));
     let talk = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
@@ -266,7 +325,6 @@ fn a_changed_config_is_refused_with_its_differences_unless_they_are_free_or_allo
     ] {
         assert!(talk.contains(part), "{part}: {talk}");
     }
-    let before = tiny.read("run/config.toml");
     assert!(
         before == tiny.read("run/config.toml"),
         "nothing was written"

@@ -142,20 +142,18 @@ impl Tiny {
         outcome
     }
 
-    /// (event, step, loss) of every line of a run's log.
+    /// (event, step, all else but times) of every line of a run's log.
     pub(crate) fn log(&self, run: &str) -> Vec<(String, u64, String)> {
         let text = String::from_utf8(self.read(&format!("{run}/metrics.jsonl"))).unwrap();
         let lines = text
             .lines()
             .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         lines
-            .map(|line| {
+            .map(|mut line| {
+                let fields = line.as_object_mut().unwrap();
+                fields.retain(|key, _| key != "seconds" && key != "tokens_per_second");
                 let event = line["event"].as_str().unwrap().to_string();
-                (
-                    event,
-                    line["step"].as_u64().unwrap(),
-                    line["loss"].to_string(),
-                )
+                (event, line["step"].as_u64().unwrap(), line.to_string())
             })
             .collect()
     }

@@ -61,6 +61,7 @@ fn save(folder: &Path, step: u64, best: u64) -> Result<()> {
     let provenance = Provenance {
         program: "test".into(),
         target: "test".into(),
+        computed: "test".into(),
         config: String::new(),
         data: String::new(),
         validation: None,
@@ -74,7 +75,9 @@ fn save(folder: &Path, step: u64, best: u64) -> Result<()> {
         bundle: vec![("model.safetensors".into(), vec![step as u8; 700])],
         optimizer: &BTreeMap::from([("m".to_string(), tensor)]),
     };
-    Checkpoints::of(folder).save(content, 1).map(drop)
+    let checkpoints = Checkpoints::of(folder);
+    checkpoints.write(content)?;
+    checkpoints.settle(&state, 1)
 }
 
 fn newest(folder: &Path) -> Option<u64> {
