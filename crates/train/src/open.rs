@@ -107,7 +107,6 @@ impl Run {
         })?;
         drop((parameters, moments));
         let mut run = setup.run(state, lock)?;
-        run.standing = (run.state.best, run.state.without_improvement);
         match changes.is_empty() && !other.training && !other.validation {
             true => {
                 run.saved = Some(run.state.step);
@@ -296,7 +295,7 @@ impl Setup {
             path: self.path,
             clock: Clock::now(),
             saved: None,
-            standing: (None, 0),
+            before_best: (None, 0),
             provenance: self.provenance,
             room: self.room,
             _lock: lock,

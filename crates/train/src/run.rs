@@ -35,8 +35,8 @@ pub struct Run {
     pub(crate) saved: Option<u64>,
     pub(crate) log: Log,
     pub(crate) clock: Clock,
-    /// What the last checkpoint says of the best.
-    pub(crate) standing: Standing,
+    /// How things stood before the last validation that was the best.
+    pub(crate) before_best: Standing,
     pub(crate) provenance: Provenance,
     pub(crate) room: Room,
     pub(crate) _lock: Lock,
@@ -131,6 +131,7 @@ impl Run {
         };
         let better = value.is_finite() && self.state.best.is_none_or(|best| value > best.value);
         if better {
+            self.before_best = (self.state.best, self.state.without_improvement);
             self.state.best = Some(Best {
                 step: validation.step,
                 value,
@@ -186,7 +187,6 @@ impl Run {
         };
         self.checkpoints.write(content)?;
         self.saved = Some(step);
-        self.standing = (self.state.best, self.state.without_improvement);
         // What is safe stays safe if this fails; the next checkpoint tries again.
         if let Err(error) = self.checkpoints.settle(&self.state, train.keep) {
             self.log.say(&format!("warning: {error}"));
@@ -215,7 +215,7 @@ impl Run {
     pub(crate) fn forget_unsaved_best(&mut self) {
         let unsaved = |best: Best| best.step == self.state.step && self.saved != Some(best.step);
         if self.state.best.is_some_and(unsaved) {
-            let (best, without_improvement) = self.standing;
+            let (best, without_improvement) = self.before_best;
             self.state.best = best;
             self.state.without_improvement = without_improvement + 1;
         }

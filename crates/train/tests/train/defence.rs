@@ -55,15 +55,20 @@ impl Seq2Seq for Poisoned {
     }
 }
 
-/// A run in the tiny folder, with some forward passes poisoned. Two make an update.
-fn poisoned(tiny: &Tiny, bad: std::ops::Range<usize>, changes: &[&str]) -> Run {
+/// A run of the tiny config, with changes.
+fn start(tiny: &Tiny, out: &str, changes: &[&str]) -> Run {
     let mut changes: Vec<String> = changes.iter().map(|change| change.to_string()).collect();
-    changes.push(format!("out={}", tiny.path("run").display()));
+    changes.push(format!("out={}", tiny.path(out).display()));
     for set in ["train", "valid", "test"] {
         changes.push(format!("data.{set}={}", tiny.path(set).display()));
     }
     let config = Config::read(&tiny.path("config.toml"), &changes).unwrap();
-    let mut run = Run::start(config, Start::New, Device::Cpu, Path::Fused).unwrap();
+    Run::start(config, Start::New, Device::Cpu, Path::Fused).unwrap()
+}
+
+/// The same, with some forward passes poisoned. Two make an update.
+fn poisoned(tiny: &Tiny, bad: std::ops::Range<usize>, changes: &[&str]) -> Run {
+    let mut run = start(tiny, "run", changes);
     let model = run.model;
     let passes = AtomicUsize::new(0);
     run.model = Box::new(Poisoned { model, passes, bad });
@@ -157,16 +162,12 @@ fn ten_bad_updates_in_a_row_stop_the_run_and_say_why() {
 
 /// The gradient of a config's first update, over all parameters.
 fn gradient(tiny: &Tiny, out: &str, changes: &[&str]) -> (usize, Vec<f32>) {
-    let mut changes: Vec<String> = changes.iter().map(|change| change.to_string()).collect();
-    changes.push(format!("out={}", tiny.path(out).display()));
-    for set in ["train", "valid", "test"] {
-        changes.push(format!("data.{set}={}", tiny.path(set).display()));
-    }
-    for key in ["dropout", "attention_dropout", "activation_dropout"] {
-        changes.push(format!("model.transformer.{key}=0.0"));
-    }
-    let config = Config::read(&tiny.path("config.toml"), &changes).unwrap();
-    let mut run = Run::start(config, Start::Overwrite, Device::Cpu, Path::Fused).unwrap();
+    let still = [
+        "model.transformer.dropout=0.0",
+        "model.transformer.attention_dropout=0.0",
+        "model.transformer.activation_dropout=0.0",
+    ];
+    let mut run = start(tiny, out, &[changes, &still].concat());
     let mut update = run.next_update();
     for micro in 0..update.batches.len() {
         let loss = run.forward(&mut update, micro).unwrap();

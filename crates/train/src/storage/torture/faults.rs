@@ -174,10 +174,12 @@ fn train_on_a_full_disk(folder: &Path, on_save_error: OnSaveError) -> Result<Run
         fs::write(folder.join(format!("train.{side}")), lines).unwrap();
     }
     let text = format!(
-        "out = {:?}\n[data]\nsource = \"a\"\ntarget = \"b\"\ntrain = {:?}\nbatch_tokens = 50\n\
+        "out = {:?}\n[data]\nsource = \"a\"\ntarget = \"b\"\ntrain = {:?}\nvalid = {:?}\nbatch_tokens = 50\n\
          [model.transformer]\nencoder_layers = 1\ndecoder_layers = 1\nd_model = 8\nheads = 1\nd_ff = 8\n\
-         [train]\nsteps = 30\nsave_every = 10\nkeep = 10\nlog_every = 1\n",
+         [train]\nsteps = 30\nsave_every = 10\nkeep = 10\nlog_every = 1\n\
+         validate_every = 20\ntranslate = 0\n",
         folder.join("run"),
+        folder.join("train"),
         folder.join("train"),
     );
     let mut config: Config = toml::from_str(&text).unwrap();
@@ -207,6 +209,9 @@ fn a_disk_that_is_full_for_a_while_costs_one_checkpoint_or_stops_the_run_as_the_
     let folder = root.path().join("run");
     let steps = || crate::Checkpoints::of(&folder).steps().unwrap();
     assert_eq!((run.state.step, steps()), (30, vec![0, 10, 30]));
+    // The best of step 20 could not be saved, and is not named as one that could.
+    let best = run.state.best.map(|best| best.step);
+    assert!(best == Some(30) && folder.join("best/manifest.json").exists());
     let log = fs::read_to_string(folder.join("metrics.jsonl")).unwrap();
     let lines = log
         .lines()
