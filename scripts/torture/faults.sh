@@ -33,9 +33,9 @@ for call in write fsync rename unlink rmdir mkdir symlink; do
         fail "$call $n $fault: $(cat talk again)"
       fi
       [ "$(hash run)" = "$want" ] || fail "$call $n $fault: other bits"
-      tried=$((tried + 1))
       # Past the last call of the process, nothing strikes any more.
       grep -q INJECTED trace || [ "$status" = 137 ] || break
+      tried=$((tried + 1))
     done
     total=$((total + tried))
     echo "$call, $fault: $tried"
