@@ -77,6 +77,24 @@ impl ModelConfig {
         seed: u64,
         device: &Device,
     ) -> candle_core::Result<Box<dyn Seq2Seq>> {
+        self.with_seed(vocabularies, Some(seed), device)
+    }
+
+    /// A model whose parameters are all zero, to be loaded.
+    pub fn blank(
+        &self,
+        vocabularies: Vocabularies,
+        device: &Device,
+    ) -> candle_core::Result<Box<dyn Seq2Seq>> {
+        self.with_seed(vocabularies, None, device)
+    }
+
+    fn with_seed(
+        &self,
+        vocabularies: Vocabularies,
+        seed: Option<u64>,
+        device: &Device,
+    ) -> candle_core::Result<Box<dyn Seq2Seq>> {
         match self {
             ModelConfig::Transformer(config) => Ok(Box::new(Transformer::new(
                 config,

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use attend_ops::random::{self, Key};
 use attend_ops::{Linear, Norm, Param, Site};
-use candle_core::{Device, Result, Shape, Tensor};
+use candle_core::{DType, Device, Result, Shape, Tensor};
 use thiserror::Error;
 
 /// The parameters of a model, by name. Names are those of Hugging Face's MarianMT where it has one;
@@ -71,15 +71,16 @@ impl Params {
     }
 }
 
-/// Makes parameters with their initial values, which depend on (seed, name) alone.
+/// Makes parameters with their initial values, which depend on (seed, name) alone; without a seed they
+/// are zeros, for others to replace.
 pub(crate) struct Init<'a> {
-    pub(crate) seed: u64,
+    seed: Option<u64>,
     pub(crate) device: &'a Device,
     params: BTreeMap<String, Param>,
 }
 
 impl<'a> Init<'a> {
-    pub(crate) fn new(seed: u64, device: &'a Device) -> Self {
+    pub(crate) fn new(seed: Option<u64>, device: &'a Device) -> Self {
         let params = BTreeMap::new();
         Self {
             seed,
@@ -98,14 +99,18 @@ impl<'a> Init<'a> {
         shape: impl Into<Shape>,
         value: impl Fn(u64) -> f64,
     ) -> Result<Param> {
-        let param = Param::new(&name, &random::tensor(shape, self.device, value)?)?;
+        let value = match self.seed {
+            Some(_) => random::tensor(shape, self.device, value)?,
+            None => Tensor::zeros(shape, DType::F32, self.device)?,
+        };
+        let param = Param::new(&name, &value)?;
         let taken = self.params.insert(name, param.clone());
         assert!(taken.is_none(), "two parameters named {}", param.name());
         Ok(param)
     }
 
     fn key(&self, name: &str) -> Key {
-        Key::new(self.seed, 0, Site::named(name))
+        Key::new(self.seed.unwrap_or_default(), 0, Site::named(name))
     }
 
     /// A matrix by Glorot and Bengio's rule ("Xavier", 2010), with a bias of zero.

@@ -191,7 +191,8 @@ struct Setup {
 }
 
 impl Setup {
-    /// Reads the data, and makes tokenizers from it if none are given.
+    /// Reads the data, and makes tokenizers and parameters; with tokenizers that are given, the
+    /// parameters will be too.
     fn new(
         config: Config,
         tokenizers: Option<Tokenizers>,
@@ -200,6 +201,7 @@ impl Setup {
     ) -> Result<Self> {
         let training = Corpus::read(&config.data.train, &config.data.source, &config.data.target)?;
         let validation = corpus(&config, config.data.valid.as_ref())?;
+        let resumes = tokenizers.is_some();
         let tokenizers = match tokenizers {
             Some(tokenizers) => tokenizers,
             None => Tokenizers::from_config(&config.data.tokenizer, &training)?,
@@ -209,7 +211,10 @@ impl Setup {
         let longest = Some(config.data.max_length);
         let (dataset, report) = Dataset::encode(&training, &tokenizers, longest)?;
         tracing::info!("{report}");
-        let model = config.model.build(vocabularies, config.seed, &device)?;
+        let model = match resumes {
+            true => config.model.blank(vocabularies, &device)?,
+            false => config.model.build(vocabularies, config.seed, &device)?,
+        };
         let room = Room::new(
             &config.train,
             &*model,

@@ -45,8 +45,7 @@ impl Bundle {
 
         let path = folder.join(WEIGHTS);
         let tensors = weights::read(&path, device)?;
-        let seed = 0; // of initial values that are all replaced
-        let model = config.model.build(config.vocabularies, seed, device)?;
+        let model = config.model.blank(config.vocabularies, device)?;
         let loaded = model.params().load(&tensors);
         loaded.map_err(|source| Error::Weights { path, source })?;
         tracing::debug!(folder = %folder.display(), parameters = model.params().count(), "opened");

@@ -38,10 +38,11 @@ struct Embedding {
 }
 
 impl Transformer {
+    /// With fresh parameters, or zeros if there is no seed.
     pub fn new(
         config: &TransformerConfig,
         vocabularies: Vocabularies,
-        seed: u64,
+        seed: Option<u64>,
         device: &Device,
     ) -> Result<Self> {
         let d = config.d_model;
