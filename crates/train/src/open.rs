@@ -67,8 +67,13 @@ impl Run {
 
     /// Takes up a run where its newest sound checkpoint left it.
     pub fn resume(folder: &FilePath, how: &Resume, device: Device, path: Path) -> Result<Self> {
-        if Checkpoints::of(folder).steps()?.is_empty() {
-            return Err(Error::NoCheckpoint(folder.to_path_buf()));
+        let nothing = || Error::NoCheckpoint(folder.to_path_buf());
+        if !folder.is_dir() {
+            return Err(nothing());
+        }
+        // A kill may have left its only checkpoint under another name.
+        if Checkpoints::of(folder).steps()?.is_empty() && storage::leftovers(folder)?.is_empty() {
+            return Err(nothing());
         }
         let lock = Lock::take(folder)?;
         storage::clean(folder)?;

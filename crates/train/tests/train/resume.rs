@@ -385,10 +385,12 @@ fn two_signals_of_any_kind_exit_at_once() {
     ];
     let arguments = with(&["run", "config.toml"], &long);
     let mut child = tiny.command(&arguments).spawn().unwrap();
-    while !tiny.path("run/last").exists() {
+    // The config is the last thing that is written before the first step.
+    while !tiny.path("run/config.toml").exists() {
         assert!(child.try_wait().unwrap().is_none());
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
+    std::thread::sleep(std::time::Duration::from_millis(500));
     let start = std::time::Instant::now();
     signal(&child, "TERM");
     std::thread::sleep(std::time::Duration::from_millis(200));
