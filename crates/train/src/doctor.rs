@@ -109,7 +109,7 @@ pub fn diagnose(folder: &Path) -> Result<Diagnosis> {
     }
     log(&folder.join("metrics.jsonl"), &mut diagnosis);
     for left in storage::leftovers(folder)? {
-        let detail = "half written by a process that ended; `train resume` removes it";
+        let detail = "left by a process that ended half way; `train resume` sets it right";
         diagnosis.add(left, Verdict::Odd, detail);
     }
     Ok(diagnosis)

@@ -14,6 +14,7 @@ mod open;
 mod optimizer;
 mod profile;
 mod provenance;
+mod room;
 mod run;
 mod schedule;
 mod stop;

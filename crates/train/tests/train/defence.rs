@@ -8,9 +8,10 @@ use candle_core::{Device, Result, Tensor};
 
 use crate::tiny::Tiny;
 
-/// A model whose hidden states are not a number in some of its forward passes of training.
+/// A model whose hidden states are multiplied, as by NaN, in some of its forward passes of training.
 struct Poisoned {
     model: Box<dyn Seq2Seq>,
+    factor: f64,
     passes: AtomicUsize,
     bad: std::ops::Range<usize>,
 }
@@ -32,7 +33,7 @@ impl Seq2Seq for Poisoned {
                     .bad
                     .contains(&self.passes.fetch_add(1, Ordering::Relaxed)) =>
             {
-                hidden.affine(f64::NAN, 0.0)
+                hidden.affine(self.factor, 0.0)
             }
             _ => Ok(hidden),
         }
@@ -66,12 +67,21 @@ fn start(tiny: &Tiny, out: &str, changes: &[&str]) -> Run {
     Run::start(config, Start::New, Device::Cpu, Path::Fused).unwrap()
 }
 
-/// The same, with some forward passes poisoned. Two make an update.
+/// The same, with NaN in some forward passes. Two make an update.
 fn poisoned(tiny: &Tiny, bad: std::ops::Range<usize>, changes: &[&str]) -> Run {
+    multiplied(tiny, f64::NAN, bad, changes)
+}
+
+fn multiplied(tiny: &Tiny, factor: f64, bad: std::ops::Range<usize>, changes: &[&str]) -> Run {
     let mut run = start(tiny, "run", changes);
     let model = run.model;
     let passes = AtomicUsize::new(0);
-    run.model = Box::new(Poisoned { model, passes, bad });
+    run.model = Box::new(Poisoned {
+        model,
+        factor,
+        passes,
+        bad,
+    });
     run
 }
 
@@ -130,6 +140,19 @@ fn a_run_survives_nine_bad_updates_and_logs_each() {
     let state: serde_json::Value =
         serde_json::from_slice(&tiny.read("run/last/trainer_state.json")).unwrap();
     assert_eq!(state["health"]["skipped"], 9);
+}
+
+#[test]
+fn a_loss_that_stands_out_is_reported_with_its_pairs_and_learnt_from() {
+    let tiny = Tiny::new();
+    let mut run = multiplied(&tiny, 1000.0, 60..62, &["train.steps=35"]);
+    train(&mut run, &Stop::default()).unwrap();
+    assert_eq!(run.state.health.skipped, 0);
+    let log = tiny.log("run");
+    let spikes: Vec<_> = log.iter().filter(|(event, ..)| event == "spike").collect();
+    assert_eq!(spikes.len(), 1, "{spikes:?}");
+    let (_, step, line) = spikes[0];
+    assert!(*step == 31 && line.contains("\"pairs\":["), "{line}");
 }
 
 #[test]
