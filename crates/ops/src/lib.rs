@@ -11,6 +11,7 @@
 //! Gradients of parameters accumulate in buffers that the [`Param`]s own; [`Loss::backward`] fills them.
 
 mod adam;
+mod alignment;
 mod attention;
 mod buffer;
 mod cpu;
@@ -19,11 +20,13 @@ mod gemm;
 mod linear;
 mod loss;
 mod norm;
+mod padding;
 mod param;
 mod pass;
 pub mod profile;
 pub mod random;
 mod segments;
+mod shared;
 mod simd;
 mod sublayer;
 #[cfg(test)]
@@ -31,6 +34,7 @@ mod testing;
 mod threads;
 
 pub use adam::{Adam, clip_factor, moving_average, norm_of_all};
+pub use alignment::{Pairs, Seen, additive_scores, dot_scores, mix, softmax};
 pub use attention::{Mask, attention, self_attention};
 pub use embed::embed;
 pub use linear::{Activation, Linear, linear, linear_activated, project};
@@ -42,6 +46,7 @@ pub(crate) use param::backward;
 pub use pass::{Mode, Pass, Path};
 pub use random::{Dropout, Site};
 pub use segments::Segments;
+pub use shared::Shared;
 pub use simd::log_sum_exp;
 pub use sublayer::{
     Body, DropoutSite, FeedForward, MultiHead, Order, Residual, Source, Sublayer, stack,

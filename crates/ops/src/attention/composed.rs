@@ -1,8 +1,9 @@
-//! Attention out of plain candle ops. The one place that pads.
+//! Attention out of plain candle ops.
 
 use candle_core::{D, Device, Result, Tensor};
 
 use super::Plan;
+use crate::padding::{pad, unpad};
 use crate::segments::Segments;
 
 /// What a masked score becomes: small enough to vanish in the softmax, yet finite, so that a row
@@ -20,8 +21,8 @@ pub(super) fn attention(q: &Tensor, kv: &Tensor, plan: &Plan) -> Result<Tensor> 
         return q.zeros_like();
     }
     let (k, v) = (kv.narrow(1, 0, plan.d)?, kv.narrow(1, plan.d, plan.d)?);
-    let q = pad(q, &plan.queries, plan)?; // (b, h, t, w)
-    let (k, v) = (pad(&k, &plan.keys, plan)?, pad(&v, &plan.keys, plan)?); // (b, h, s, w)
+    let q = heads(q, &plan.queries, plan)?; // (b, h, t, w)
+    let (k, v) = (heads(&k, &plan.keys, plan)?, heads(&v, &plan.keys, plan)?); // (b, h, s, w)
     let seen = visibility(plan, q.device())?; // (b, 1, t, s), ones and zeros
     let hidden = ((&seen - 1.0)? * f64::from(-HIDDEN))?;
 
@@ -36,34 +37,21 @@ pub(super) fn attention(q: &Tensor, kv: &Tensor, plan: &Plan) -> Result<Tensor> 
     let rows = context
         .transpose(1, 2)?
         .contiguous()?
-        .reshape((b * t, plan.d))?;
-    rows.index_select(&places(&plan.queries, t, q.device())?, 0)
+        .reshape((b, t, plan.d))?;
+    unpad(&rows, &plan.queries)
 }
 
-/// Packed `[n, d]` to `(b, h, longest, w)`; the gaps repeat row 0 and are hidden by the mask.
-fn pad(x: &Tensor, segments: &Segments, plan: &Plan) -> Result<Tensor> {
-    let longest = segments.longest();
-    let mut rows = vec![0u32; segments.count() * longest];
-    for (index, range) in segments.ranges().enumerate() {
-        for (place, row) in range.enumerate() {
-            rows[index * longest + place] = row as u32;
-        }
-    }
-    let rows = Tensor::new(rows, x.device())?;
-    x.contiguous()?
-        .index_select(&rows, 0)?
-        .reshape((segments.count(), longest, plan.heads, plan.head_width()))?
+/// Packed `[n, d]` to `(b, h, longest, w)`.
+fn heads(x: &Tensor, segments: &Segments, plan: &Plan) -> Result<Tensor> {
+    pad(x, segments)?
+        .reshape((
+            segments.count(),
+            segments.longest(),
+            plan.heads,
+            plan.head_width(),
+        ))?
         .transpose(1, 2)?
         .contiguous()
-}
-
-/// Where the rows of packed sentences stand among rows padded to `longest`.
-fn places(segments: &Segments, longest: usize, device: &Device) -> Result<Tensor> {
-    let lengths = segments.lengths().iter().enumerate();
-    let places: Vec<u32> = lengths
-        .flat_map(|(index, &length)| (0..length).map(move |p| (index * longest + p) as u32))
-        .collect();
-    Tensor::new(places, device)
 }
 
 fn visibility(plan: &Plan, device: &Device) -> Result<Tensor> {

@@ -1,0 +1,208 @@
+//! e_ij = v · tanh(q_i + k_j)  (Bahdanau, Cho and Bengio 2015, with both projections done before).
+
+use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
+
+use super::{Pairs, kernels};
+use crate::Param;
+use crate::buffer::Buffer;
+use crate::cpu::{self, slice, view};
+use crate::padding::{pad, unpad};
+use crate::pass::{Pass, Path};
+use crate::profile::{self, Part};
+use crate::shared::Shared;
+use crate::simd::{self, tanh};
+
+/// Additive scores: queries `[n, a]`, keys `[m, a]`, both projected, and v `[a]` to `[n, s]`.
+pub fn additive_scores(
+    q: &Tensor,
+    keys: &Shared,
+    vector: &Param,
+    pairs: &Pairs,
+    pass: &Pass,
+) -> Result<Tensor> {
+    pairs.check(q.dim(0)?, keys.value().dim(0)?)?;
+    if vector.value().dims1()? != q.dim(1)? || keys.value().dim(1)? != q.dim(1)? {
+        bail!("additive scores of widths that differ");
+    }
+    let op = Additive {
+        keys: keys.clone(),
+        vector: vector.clone(),
+        pairs: pairs.clone(),
+    };
+    match (pass.path, pass.trains()) {
+        (Path::Composed, _) => composed(q, keys.value(), vector.value(), pairs),
+        (Path::Fused, true) => q.apply_op2(keys.token(), op),
+        (Path::Fused, false) => q.apply_op2_no_bwd(keys.token(), &op),
+    }
+}
+
+fn composed(q: &Tensor, keys: &Tensor, vector: &Tensor, pairs: &Pairs) -> Result<Tensor> {
+    if pairs.queries.longest() == 0 || pairs.columns() == 0 {
+        return Tensor::zeros((q.dim(0)?, pairs.columns()), q.dtype(), q.device());
+    }
+    let q = pad(q, &pairs.queries)?.unsqueeze(2)?; // (b, t, 1, a)
+    let k = pad(keys, &pairs.keys)?.unsqueeze(1)?; // (b, 1, s, a)
+    let inner = q.broadcast_add(&k)?.tanh()?; // (b, t, s, a)
+    let (b, t, s, a) = inner.dims4()?;
+    let scores = inner
+        .reshape((b * t * s, a))?
+        .matmul(&vector.unsqueeze(1)?)?;
+    let scores = scores.reshape((b, t, s))?;
+    let scores = scores.broadcast_mul(&pairs.present(q.device())?)?;
+    unpad(&scores, &pairs.queries)
+}
+
+struct Additive {
+    keys: Shared,
+    vector: Param,
+    pairs: Pairs,
+}
+
+impl CustomOp2 for Additive {
+    fn name(&self) -> &'static str {
+        "additive scores"
+    }
+
+    fn cpu_fwd(
+        &self,
+        q: &CpuStorage,
+        layout: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let _time = profile::time(Part::Attention);
+        let (n, a) = layout.shape().dims2()?;
+        let Pairs { queries, keys } = &self.pairs;
+        let s = self.pairs.columns();
+        let mut scores = vec![0.0; n * s];
+        let q = slice(q, layout)?;
+        let k: &[f32] = &view(self.keys.value())?;
+        let v: &[f32] = &view(self.vector.value())?;
+        kernels::each(
+            queries.split(&mut scores, s),
+            &self.pairs,
+            TANH * a,
+            |i, e| {
+                let (rows, keys) = (queries.range(i), keys.range(i));
+                let k = &k[keys.start * a..keys.end * a];
+                let rows = q[rows.start * a..rows.end * a].chunks_exact(a);
+                rows.zip(e.chunks_exact_mut(s.max(1)))
+                    .for_each(|(q, e)| score_row(q, k, v, &mut e[..keys.len()]));
+            },
+        );
+        Ok((CpuStorage::F32(scores), (n, s).into()))
+    }
+
+    /// Computes the hyperbolic tangents again: all of them would be `[n, s, a]`.
+    fn bwd(
+        &self,
+        q: &Tensor,
+        _: &Tensor,
+        _: &Tensor,
+        de: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let _time = profile::time(Part::AttentionBackward);
+        let Pairs { queries, keys } = &self.pairs;
+        let (s, a) = (self.pairs.columns(), q.dim(1)?);
+        let (qs, de): (&[f32], &[f32]) = (&view(q)?, &view(de)?);
+        let k: &[f32] = &view(self.keys.value())?;
+        let v: &[f32] = &view(self.vector.value())?;
+        // For every sentence: the gradients of its queries, then of v.
+        let sizes = queries.lengths().iter().map(|t| (t + 1) * a);
+        let mut own = Buffer::zeros(sizes.clone().sum());
+        let mut parts = Vec::with_capacity(queries.count());
+        let mut rest = &mut *own;
+        for size in sizes.clone() {
+            let (part, after) = rest.split_at_mut(size);
+            parts.push(std::sync::Mutex::new(part));
+            rest = after;
+        }
+        self.keys.accumulate(|dk| {
+            kernels::each(keys.split(dk, a), &self.pairs, 2 * TANH * a, |i, dk| {
+                let (rows, keys) = (queries.range(i), keys.range(i));
+                let k = &k[keys.start * a..keys.end * a];
+                let mut own = parts[i].lock().unwrap_or_else(|e| e.into_inner());
+                let (dq, dv) = own.split_at_mut(rows.len() * a);
+                for (row, dq) in rows.zip(dq.chunks_exact_mut(a)) {
+                    let (q, de) = (&qs[row * a..][..a], &de[row * s..][..keys.len()]);
+                    score_row_backward(q, k, v, de, dq, dk, dv);
+                }
+            });
+        });
+        drop(parts);
+        let mut dq = Vec::with_capacity(q.elem_count());
+        self.vector.accumulate(|sum, write| {
+            if write == crate::gemm::Write::Over {
+                sum.fill(0.0);
+            }
+            let mut rest = &*own;
+            for size in sizes {
+                let (part, after) = rest.split_at(size);
+                let (queries, dv) = part.split_at(size - a);
+                dq.extend_from_slice(queries);
+                sum.iter_mut().zip(dv).for_each(|(sum, dv)| *sum += dv);
+                rest = after;
+            }
+        })?;
+        Ok((Some(cpu::like(dq, q)?), Some(self.keys.token_gradient()?)))
+    }
+}
+
+/// How many multiplications a hyperbolic tangent is worth.
+const TANH: usize = 12;
+
+#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
+fn score_row(q: &[f32], k: &[f32], v: &[f32], e: &mut [f32]) {
+    for (e, k) in e.iter_mut().zip(k.chunks_exact(q.len())) {
+        *e = simd::sum_of(q.len(), |c| v[c] * tanh(q[c] + k[c]));
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
+fn score_row_backward(
+    q: &[f32],
+    k: &[f32],
+    v: &[f32],
+    de: &[f32],
+    dq: &mut [f32],
+    dk: &mut [f32],
+    dv: &mut [f32],
+) {
+    let a = q.len();
+    let (v, dq, dv) = (&v[..a], &mut dq[..a], &mut dv[..a]);
+    let keys = k.chunks_exact(a).zip(dk.chunks_exact_mut(a));
+    for (&de, (k, dk)) in de.iter().zip(keys) {
+        for c in 0..a {
+            let y = tanh(q[c] + k[c]);
+            let dz = de * v[c] * (1.0 - y * y);
+            dv[c] += de * y;
+            dq[c] += dz;
+            dk[c] += dz;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::pairs;
+    use super::*;
+    use crate::testing::{Case, param};
+
+    #[test]
+    fn fused_equals_composed() {
+        for pairs in pairs() {
+            for a in [1, 7, 24] {
+                let vector = param("vector", a);
+                let case = Case::new(std::slice::from_ref(&vector))
+                    .input((pairs.queries.rows(), a))
+                    .input((pairs.keys.rows(), a));
+                case.check(|x, pass| {
+                    let keys = Shared::new(&x[1], pass)?;
+                    let first = additive_scores(&x[0], &keys, &vector, &pairs, pass)?;
+                    let other = (&x[0] * 0.5)?;
+                    first + additive_scores(&other, &keys, &vector, &pairs, pass)?
+                });
+            }
+        }
+    }
+}

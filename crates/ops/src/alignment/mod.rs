@@ -1,0 +1,76 @@
+//! The steps of an attention one by one, for models that do something between them: scores of queries
+//! against keys, weights out of scores, and the sum of values by weight.
+//!
+//! Scores and weights are `[n, s]`: a row for every query of the packed batch, and a column for every key
+//! of its own sentence, with zeros where others have more keys.
+
+mod additive;
+mod kernels;
+mod mix;
+mod scores;
+mod softmax;
+
+use candle_core::{Device, Result, Tensor, bail};
+
+use crate::segments::Segments;
+
+pub use additive::additive_scores;
+pub use mix::mix;
+pub use scores::dot_scores;
+pub use softmax::{Seen, softmax};
+
+/// The queries of every sentence, and the keys that they are compared with.
+#[derive(Clone, Debug)]
+pub struct Pairs {
+    pub queries: Segments,
+    pub keys: Segments,
+}
+
+impl Pairs {
+    /// Columns of the scores.
+    pub fn columns(&self) -> usize {
+        self.keys.longest()
+    }
+
+    fn check(&self, query_rows: usize, key_rows: usize) -> Result<()> {
+        let (queries, keys) = (&self.queries, &self.keys);
+        if queries.count() != keys.count()
+            || queries.rows() != query_rows
+            || keys.rows() != key_rows
+        {
+            bail!("{query_rows} queries and {key_rows} keys do not fit their sentences");
+        }
+        Ok(())
+    }
+
+    /// `(b, 1, s)`: one where a sentence has a key, else zero.
+    fn present(&self, device: &Device) -> Result<Tensor> {
+        let (b, s) = (self.keys.count(), self.columns());
+        let mut present = vec![0f32; b * s];
+        for (row, &length) in present.chunks_exact_mut(s).zip(self.keys.lengths()) {
+            row[..length].fill(1.0);
+        }
+        Tensor::from_vec(present, (b, 1, s), device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Queries and keys: one query each, many, none, and sentences without keys.
+    pub(super) fn pairs() -> Vec<Pairs> {
+        let cases: [(&[usize], &[usize]); 4] = [
+            (&[1], &[1]),
+            (&[1, 1, 0, 1], &[5, 2, 7, 3]),
+            (&[3, 0, 12, 1], &[2, 4, 9, 0]),
+            (&[40, 30], &[35, 70]),
+        ];
+        cases
+            .map(|(queries, keys)| Pairs {
+                queries: Segments::packed(queries.iter().copied()),
+                keys: Segments::packed(keys.iter().copied()),
+            })
+            .to_vec()
+    }
+}

@@ -1,0 +1,35 @@
+//! Packed rows to padded batches and back, out of plain candle ops: the one place that pads.
+
+use candle_core::{Device, Result, Tensor};
+
+use crate::segments::Segments;
+
+/// Packed `[n, d]` to `(b, longest, d)`; the gaps repeat row 0, and masks hide them.
+pub(crate) fn pad(x: &Tensor, segments: &Segments) -> Result<Tensor> {
+    let longest = segments.longest();
+    let mut rows = vec![0u32; segments.count() * longest];
+    for (index, range) in segments.ranges().enumerate() {
+        for (place, row) in range.enumerate() {
+            rows[index * longest + place] = row as u32;
+        }
+    }
+    let rows = Tensor::new(rows, x.device())?;
+    let padded = x.contiguous()?.index_select(&rows, 0)?;
+    padded.reshape((segments.count(), longest, x.dim(1)?))
+}
+
+/// The way back: `(b, longest, d)` to `[n, d]`.
+pub(crate) fn unpad(x: &Tensor, segments: &Segments) -> Result<Tensor> {
+    let (b, longest, d) = x.dims3()?;
+    let rows = x.contiguous()?.reshape((b * longest, d))?;
+    rows.index_select(&places(segments, longest, x.device())?, 0)
+}
+
+/// Where the rows of packed sentences stand among rows padded to `longest`.
+fn places(segments: &Segments, longest: usize, device: &Device) -> Result<Tensor> {
+    let lengths = segments.lengths().iter().enumerate();
+    let places: Vec<u32> = lengths
+        .flat_map(|(index, &length)| (0..length).map(move |p| (index * longest + p) as u32))
+        .collect();
+    Tensor::new(places, device)
+}
