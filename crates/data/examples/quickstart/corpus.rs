@@ -1,14 +1,18 @@
-//! Fills the three files, and keeps them apart.
+//! Fills the four files, and keeps them apart.
 
 use std::collections::HashMap;
 
 use crate::choice::Choice;
+use crate::long;
 use crate::sentence::Sentence;
 
 const SEED: u64 = 20_170_612;
+/// Of its own, so that the other files stay as they are whatever `long` holds.
+const LONG_SEED: u64 = 20_140_910;
 const TRAIN: usize = 20_000;
 const VALID: usize = 500;
 const TEST: usize = 500;
+const LONG: usize = 500;
 /// How many sentences of `valid` and `test` hold a pair of words that training never sees together.
 const NOVEL: usize = 400;
 /// Kept for the reader of the README to try: in no file.
@@ -16,8 +20,10 @@ const RESERVED: [&str; 2] = [
     "the old man sees the small dog",
     "the old man sees a small dog",
 ];
-/// English words.
+/// English words, of the sentences of all files but `long`.
 const LONGEST: usize = 14;
+/// So many lengths beyond that are in `long`, each as often as the next.
+const LENGTHS: usize = 35;
 /// One sentence in so many is kept out of training though all its pairs of words are known.
 const APART: usize = 40;
 
@@ -34,7 +40,13 @@ pub(crate) struct Corpus {
     pub(crate) train: Split,
     pub(crate) valid: Split,
     pub(crate) test: Split,
+    /// Nothing in it is new but the length.
+    pub(crate) long: Split,
 }
+
+/// The German of every English sentence so far.
+#[derive(Default)]
+struct Translations(HashMap<String, String>);
 
 struct Pair {
     english: String,
@@ -44,39 +56,33 @@ struct Pair {
 
 impl Corpus {
     /// The name and content of each file.
-    pub(crate) fn splits(&self) -> [(&'static str, &Split); 3] {
-        let Self { train, valid, test } = self;
-        [("train", train), ("valid", valid), ("test", test)]
+    pub(crate) fn splits(&self) -> [(&'static str, &Split); 4] {
+        let Self {
+            train,
+            valid,
+            test,
+            long,
+        } = self;
+        [
+            ("train", train),
+            ("valid", valid),
+            ("test", test),
+            ("long", long),
+        ]
     }
 
     pub(crate) fn generate() -> Self {
         let mut choice = Choice::new(SEED);
         let mut corpus = Self::default();
-        let mut translations: HashMap<String, String> = HashMap::new();
+        let mut translations = Translations::default();
         let mut apart = Vec::new();
         let mut turn = 0_usize;
         while corpus.train.english.len() < TRAIN {
             let sentence = Sentence::invent(&mut choice);
-            let words = sentence.english.split(' ').count();
-            let reserved = RESERVED.contains(&sentence.english.as_str());
-            if words > LONGEST || reserved || !sentence.is_good() {
+            if !is_wanted(&sentence) || !translations.is_new(&sentence) {
                 continue;
             }
-            if let Some(known) = translations.get(&sentence.english) {
-                assert_eq!(
-                    *known, sentence.german,
-                    "two translations of: {}",
-                    sentence.english
-                );
-                continue;
-            }
-            let written = choice.random.chance(50);
-            let pair = Pair {
-                english: surface(&sentence, &sentence.english, written),
-                german: surface(&sentence, &sentence.german, written),
-                novel: sentence.pairs().into_iter().any(is_held_out),
-            };
-            translations.insert(sentence.english, sentence.german);
+            let pair = Pair::write(&sentence, choice.random.chance(50));
             turn += 1;
             if pair.novel || turn.is_multiple_of(APART) {
                 apart.push(pair);
@@ -84,18 +90,15 @@ impl Corpus {
                 corpus.train.push(pair);
             }
         }
-        corpus.fill(apart);
+        let forms = corpus.train.forms();
+        corpus.fill(apart, &forms);
+        corpus.lengthen(&forms, &mut translations);
         corpus
     }
 
     /// Deals the sentences that training does not see to `valid` and `test`.
-    fn fill(&mut self, apart: Vec<Pair>) {
-        let forms = self.train.forms();
-        let familiar = |word: &str| forms.get(word).is_some_and(|&count| count >= 3);
-        let deal = apart
-            .into_iter()
-            .filter(|pair| words(&pair.english).all(familiar) && words(&pair.german).all(familiar));
-        for pair in deal {
+    fn fill(&mut self, apart: Vec<Pair>, forms: &HashMap<String, usize>) {
+        for pair in apart.into_iter().filter(|it| it.is_familiar(forms)) {
             let valid_is_next = self.valid.english.len() < self.test.english.len();
             let splits = match valid_is_next {
                 true => [(&mut self.valid, VALID), (&mut self.test, TEST)],
@@ -115,6 +118,58 @@ impl Corpus {
             (self.valid.english.len(), self.test.english.len()),
             (VALID, TEST)
         );
+    }
+
+    /// Writes `long`, from the shortest sentence to the longest.
+    fn lengthen(&mut self, forms: &HashMap<String, usize>, translations: &mut Translations) {
+        let mut choice = Choice::new(LONG_SEED);
+        let is_known = |pair: &Pair| !pair.novel && pair.is_familiar(forms);
+        while self.long.english.len() < LONG {
+            let turn = self.long.english.len();
+            let length = LONGEST + 1 + turn * LENGTHS / LONG;
+            let sentence = long::invent(&mut choice, length, |clause| {
+                let fits = is_wanted(clause) && is_known(&Pair::write(clause, false));
+                // A clause may come again, if its German does.
+                let _ = fits && translations.is_new(clause);
+                fits
+            });
+            // Once more: a capital letter makes another form.
+            let pair = Pair::write(&sentence, turn.is_multiple_of(2));
+            if is_known(&pair) && translations.is_new(&sentence) {
+                self.long.push(pair);
+            }
+        }
+    }
+}
+
+impl Translations {
+    /// Was the sentence never said before? If it was, then with the same German.
+    fn is_new(&mut self, sentence: &Sentence) -> bool {
+        let Sentence {
+            english, german, ..
+        } = sentence;
+        if let Some(known) = self.0.get(english) {
+            assert_eq!(known, german, "two translations of: {english}");
+            return false;
+        }
+        self.0.insert(english.clone(), german.clone());
+        true
+    }
+}
+
+impl Pair {
+    fn write(sentence: &Sentence, properly: bool) -> Self {
+        Self {
+            english: surface(sentence, &sentence.english, properly),
+            german: surface(sentence, &sentence.german, properly),
+            novel: sentence.pairs().into_iter().any(is_held_out),
+        }
+    }
+
+    /// Does training see each of its words, in this form?
+    fn is_familiar(&self, forms: &HashMap<String, usize>) -> bool {
+        let familiar = |word: &str| forms.get(word).is_some_and(|&count| count >= 3);
+        words(&self.english).all(familiar) && words(&self.german).all(familiar)
     }
 }
 
@@ -149,6 +204,11 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
         .map(|word| word.trim_end_matches(['.', ',', '?']))
 }
 
+fn is_wanted(sentence: &Sentence) -> bool {
+    let reserved = RESERVED.contains(&sentence.english.as_str());
+    sentence.length() <= LONGEST && !reserved && sentence.is_good()
+}
+
 /// One pair of words in twelve never meets in training: FNV-1a of both decides.
 fn is_held_out((first, second): (&str, &str)) -> bool {
     // The words of the reserved sentence do.
@@ -179,27 +239,83 @@ fn surface(sentence: &Sentence, text: &str, written: bool) -> String {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::sync::LazyLock;
 
     use super::*;
+
+    /// Generating it takes seconds, so the tests share it.
+    static CORPUS: LazyLock<Corpus> = LazyLock::new(Corpus::generate);
 
     fn plain(line: &str) -> String {
         line.trim_end_matches('.').to_lowercase()
     }
 
+    fn length(line: &str) -> usize {
+        line.split(' ').count()
+    }
+
     #[test]
-    fn the_three_files_share_no_sentence_and_repeat_none() {
-        let Corpus { train, valid, test } = Corpus::generate();
-        let all: Vec<&String> = [&train, &valid, &test]
+    fn the_four_files_share_no_sentence_and_repeat_none() {
+        let all: Vec<String> = CORPUS
+            .splits()
             .into_iter()
-            .flat_map(|split| &split.english)
+            .flat_map(|(_, split)| split.english.iter().map(|line| plain(line)))
             .collect();
-        let different: HashSet<String> = all.iter().map(|line| plain(line)).collect();
-        assert_eq!(
-            (all.len(), different.len()),
-            (TRAIN + VALID + TEST, TRAIN + VALID + TEST)
-        );
-        assert!(RESERVED.iter().all(|line| !different.contains(*line)));
-        assert_eq!((train.novel, valid.novel, test.novel), (0, NOVEL, NOVEL));
+        let different: HashSet<&String> = all.iter().collect();
+        let expected = TRAIN + VALID + TEST + LONG;
+        assert_eq!((all.len(), different.len()), (expected, expected));
+        let novel = CORPUS.splits().map(|(_, split)| split.novel);
+        assert_eq!(novel, [0, NOVEL, NOVEL, 0]);
+    }
+
+    #[test]
+    fn the_reserved_sentences_are_in_no_file_and_in_no_longer_sentence() {
+        for (_, split) in CORPUS.splits() {
+            for line in split.english.iter().map(|line| plain(line)) {
+                assert!(RESERVED.iter().all(|it| !line.contains(it)), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn training_knows_every_word_form_of_the_other_files() {
+        let Corpus {
+            train,
+            valid,
+            test,
+            long,
+        } = &*CORPUS;
+        let known = train.forms();
+        for split in [valid, test, long] {
+            for (form, _) in split.forms() {
+                assert!(known.get(&form).is_some_and(|&it| it >= 3), "{form}");
+            }
+        }
+    }
+
+    #[test]
+    fn long_goes_on_where_training_ends_and_has_as_many_sentences_of_each_length() {
+        let Corpus { train, long, .. } = &*CORPUS;
+        let longest = train.english.iter().map(|line| length(line)).max();
+        assert_eq!(longest, Some(LONGEST));
+        assert!(long.english.is_sorted_by_key(|line| length(line)));
+        for (band, lines) in long.english.chunks(100).enumerate() {
+            let shortest = LONGEST + 1 + 7 * band;
+            for wanted in shortest..shortest + 7 {
+                let count = lines.iter().filter(|line| length(line) == wanted).count();
+                assert!((14..=15).contains(&count), "{count} of {wanted} words");
+            }
+        }
+    }
+
+    #[test]
+    fn half_of_long_is_written_properly_and_both_sides_agree() {
+        let Corpus { long, .. } = &*CORPUS;
+        for (english, german) in long.english.iter().zip(&long.german) {
+            assert_eq!(english.ends_with('.'), german.ends_with('.'), "{english}");
+        }
+        let proper = long.english.iter().filter(|line| line.ends_with('.'));
+        assert_eq!(proper.count(), LONG / 2);
     }
 
     #[test]
@@ -207,7 +323,7 @@ mod tests {
         for pair in [("old", "man"), ("small", "dog"), ("see", "dog")] {
             assert!(!is_held_out(pair));
         }
-        let Corpus { train, .. } = Corpus::generate();
+        let Corpus { train, .. } = &*CORPUS;
         for phrase in ["old man", "small dog", " sees the "] {
             assert!(train.english.iter().any(|line| line.contains(phrase)));
         }

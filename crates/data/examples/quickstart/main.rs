@@ -12,7 +12,8 @@
 //!
 //! Reading order: `meaning` (what can be said), `english` and `german` (how it is said; German
 //! with `case`, `declension` and `conjugation`), then what is said, from the large to the small:
-//! `corpus`, `sentence`, `question`, `scene`, `copula`, `circumstance`, `place`, `phrase`, `choice`.
+//! `corpus`, `long`, `sentence`, `question`, `scene`, `copula`, `circumstance`, `place`, `phrase`,
+//! `choice`.
 #![allow(clippy::print_stderr)]
 
 mod case;
@@ -25,6 +26,7 @@ mod declension;
 mod english;
 mod german;
 mod lexicon;
+mod long;
 mod meaning;
 mod phrase;
 mod place;

@@ -11,7 +11,8 @@ use crate::{copula, english, german, scene};
 pub(crate) struct Sentence {
     pub(crate) english: String,
     pub(crate) german: String,
-    clauses: Vec<Clause>,
+    /// In the order in which they are said.
+    pub(crate) clauses: Vec<Clause>,
 }
 
 /// "because", "weil": with the verb at the end.
@@ -201,7 +202,7 @@ impl Sentence {
                 german::clause(&inner),
                 german::clause(&inverted)
             ),
-            clauses: vec![main, inner],
+            clauses: vec![inner, main],
         }
     }
 
@@ -215,24 +216,27 @@ impl Sentence {
             }
         };
         let but = choice.random.chance(45);
+        Self::single(first).followed_by(Self::single(second), but)
+    }
+
+    /// Two main clauses in one sentence: neither link changes the order of the German words.
+    pub(crate) fn followed_by(mut self, next: Self, but: bool) -> Self {
         let (english_link, german_link) = if but {
             (", but", ", aber")
         } else {
             (" and", " und")
         };
+        self.clauses.extend(next.clauses);
         Self {
-            english: format!(
-                "{}{english_link} {}",
-                english::clause(&first),
-                english::clause(&second)
-            ),
-            german: format!(
-                "{}{german_link} {}",
-                german::clause(&first),
-                german::clause(&second)
-            ),
-            clauses: vec![first, second],
+            english: format!("{}{english_link} {}", self.english, next.english),
+            german: format!("{}{german_link} {}", self.german, next.german),
+            clauses: self.clauses,
         }
+    }
+
+    /// English words.
+    pub(crate) fn length(&self) -> usize {
+        self.english.split(' ').count()
     }
 
     pub(crate) fn is_question(&self) -> bool {
