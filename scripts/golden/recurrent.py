@@ -277,7 +277,9 @@ class Recurrent(nn.Module):
 
     def decode(self, memory, finals, decoder_input):
         """The hidden states [target, h], and the weights of attention [target, source]."""
-        states = [finals[min(n, len(finals) - 1)] for n in range(len(self.decoder))]
+        # From the encoder's highest layers; from the highest of all if it has fewer.
+        first = max(len(finals) - len(self.decoder), 0)
+        states = [finals[min(first + n, len(finals) - 1)] for n in range(len(self.decoder))]
         hidden, weights = [], []
         h_tilde = torch.zeros_like(memory[0])
         for t, y in enumerate(self.embed(self.target_embedding, decoder_input)):

@@ -318,6 +318,16 @@ def distance(exact, other):
     )
 
 
+def case(config):
+    """The configuration in the words of Attend's own."""
+    fields = asdict(config)
+    outer = {name: fields.pop(name) for name in ("source_vocab", "target_vocab", "smoothing")}
+    order = ("encoder_layers", "decoder_layers", "d_model", "heads", "d_ff", "norm", "activation", "tie")
+    model = {name: fields[name] for name in order}
+    none = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.0)
+    return {"model": {"transformer": model | none}, **outer}
+
+
 def write_model_golden(name):
     config, seed = CASES[name]
     rng = np.random.RandomState(seed)
@@ -339,7 +349,7 @@ def write_model_golden(name):
     # A copy each: safetensors stores the buffer as it lies, and slices of rows are views.
     stored = save({name: x.copy() for name, x in sorted(tensors.items())})
     (MODEL_GOLDEN / f"{name}.safetensors").write_bytes(stored)
-    (MODEL_GOLDEN / f"{name}.json").write_text(json.dumps(asdict(config), indent=2) + "\n")
+    (MODEL_GOLDEN / f"{name}.json").write_text(json.dumps(case(config), indent=2) + "\n")
 
     worst, where = distance(exact, single)
     print(

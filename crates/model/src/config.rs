@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Seq2Seq, Transformer, TransformerConfig};
+use crate::{Recurrent, RecurrentConfig, Seq2Seq, Transformer, TransformerConfig};
 
 /// Which model is trained: one table, named after its family.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -11,6 +11,9 @@ use crate::{Seq2Seq, Transformer, TransformerConfig};
 pub enum ModelConfig {
     /// The Transformer of "Attention Is All You Need" (Vaswani et al. 2017).
     Transformer(TransformerConfig),
+    /// A recurrent encoder and decoder, with or without attention (Sutskever et al. 2014, Bahdanau et
+    /// al. 2015, Luong et al. 2015).
+    Recurrent(RecurrentConfig),
 }
 
 impl Default for ModelConfig {
@@ -53,6 +56,7 @@ impl ModelConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
         match self {
             ModelConfig::Transformer(config) => config.validate(),
+            ModelConfig::Recurrent(config) => config.validate(),
         }
     }
 
@@ -60,6 +64,7 @@ impl ModelConfig {
     pub fn validate_with(&self, vocabularies: Vocabularies) -> Result<(), ConfigError> {
         match self {
             ModelConfig::Transformer(config) => config.validate_with(vocabularies),
+            ModelConfig::Recurrent(config) => config.validate_with(vocabularies),
         }
     }
 
@@ -67,6 +72,15 @@ impl ModelConfig {
     pub fn activations(&self, vocabularies: Vocabularies) -> Activations {
         match self {
             ModelConfig::Transformer(config) => config.activations(vocabularies),
+            ModelConfig::Recurrent(config) => config.activations(vocabularies),
+        }
+    }
+
+    /// How wide the states are that tokens are predicted from.
+    pub fn width(&self) -> usize {
+        match self {
+            ModelConfig::Transformer(config) => config.d_model,
+            ModelConfig::Recurrent(config) => config.d_hidden,
         }
     }
 
@@ -95,13 +109,13 @@ impl ModelConfig {
         seed: Option<u64>,
         device: &Device,
     ) -> candle_core::Result<Box<dyn Seq2Seq>> {
-        match self {
-            ModelConfig::Transformer(config) => Ok(Box::new(Transformer::new(
-                config,
-                vocabularies,
-                seed,
-                device,
-            )?)),
-        }
+        Ok(match self {
+            ModelConfig::Transformer(config) => {
+                Box::new(Transformer::new(config, vocabularies, seed, device)?)
+            }
+            ModelConfig::Recurrent(config) => {
+                Box::new(Recurrent::new(config, vocabularies, seed, device)?)
+            }
+        })
     }
 }

@@ -103,8 +103,11 @@ impl<'a> Init<'a> {
             Some(_) => random::tensor(shape, self.device, value)?,
             None => Tensor::zeros(shape, DType::F32, self.device)?,
         };
-        let param = Param::new(&name, &value)?;
-        let taken = self.params.insert(name, param.clone());
+        self.keep(Param::new(&name, &value)?)
+    }
+
+    fn keep(&mut self, param: Param) -> Result<Param> {
+        let taken = self.params.insert(param.name().to_string(), param.clone());
         assert!(taken.is_none(), "two parameters named {}", param.name());
         Ok(param)
     }
@@ -115,13 +118,56 @@ impl<'a> Init<'a> {
 
     /// A matrix by Glorot and Bengio's rule ("Xavier", 2010), with a bias of zero.
     pub(crate) fn linear(&mut self, name: &str, inputs: usize, outputs: usize) -> Result<Linear> {
-        let bound = (6.0 / (inputs + outputs) as f64).sqrt();
-        let weight = format!("{name}.weight");
-        let key = self.key(&weight);
-        let uniform = |i| bound * (2.0 * key.uniform(i) - 1.0);
-        let weight = self.add(weight, (outputs, inputs), uniform)?;
-        let bias = Some(self.add(format!("{name}.bias"), outputs, |_| 0.0)?);
+        let bias = |_| 0.0;
+        self.affine(name, inputs, outputs, bias)
+    }
+
+    /// The same with another bias.
+    pub(crate) fn affine(
+        &mut self,
+        name: &str,
+        inputs: usize,
+        outputs: usize,
+        bias: impl Fn(u64) -> f64,
+    ) -> Result<Linear> {
+        let Linear { weight, .. } = self.matrix(name, inputs, outputs)?;
+        let bias = Some(self.add(format!("{name}.bias"), outputs, bias)?);
         Ok(Linear { weight, bias })
+    }
+
+    /// The same without a bias.
+    pub(crate) fn matrix(&mut self, name: &str, inputs: usize, outputs: usize) -> Result<Linear> {
+        let weight = self.uniform(
+            format!("{name}.weight"),
+            (outputs, inputs),
+            inputs + outputs,
+        )?;
+        Ok(Linear { weight, bias: None })
+    }
+
+    /// What a hidden layer of `width` is multiplied with to make one number.
+    pub(crate) fn vector(&mut self, name: &str, width: usize) -> Result<Param> {
+        self.uniform(name.to_string(), width, width + 1)
+    }
+
+    pub(crate) fn scalar(&mut self, name: &str, value: f64) -> Result<Param> {
+        self.add(name.to_string(), 1, |_| value)
+    }
+
+    /// A number that is not trained, but follows what its gradient says (see [`Param::follower`]).
+    pub(crate) fn follower(&mut self, name: &str) -> Result<Param> {
+        let zero = Tensor::zeros(1, DType::F32, self.device)?;
+        self.keep(Param::follower(name, &zero)?)
+    }
+
+    fn uniform(
+        &mut self,
+        name: String,
+        shape: impl Into<Shape>,
+        inputs_and_outputs: usize,
+    ) -> Result<Param> {
+        let (key, bound) = (self.key(&name), (6.0 / inputs_and_outputs as f64).sqrt());
+        self.add(name, shape, |i| bound * (2.0 * key.uniform(i) - 1.0))
     }
 
     pub(crate) fn norm(&mut self, name: &str, d: usize) -> Result<Norm> {

@@ -1,26 +1,16 @@
 //! Parity with PyTorch: outputs, loss and the gradient of every parameter, from files that
-//! `scripts/golden/transformer.py` wrote.
+//! `scripts/golden/transformer.py` and `scripts/golden/recurrent.py` wrote.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use attend_model::{
-    Activation, ModelConfig, Norm, Packed, Pass, Path, Seq2Seq, Tie, TransformerConfig,
-    Vocabularies,
-};
+use attend_model::{ModelConfig, Packed, Pass, Path, Place, Seq2Seq, Vocabularies};
 use candle_core::{Device, Result, Tensor, safetensors};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Case {
-    d_model: usize,
-    heads: usize,
-    d_ff: usize,
-    encoder_layers: usize,
-    decoder_layers: usize,
-    norm: Norm,
-    activation: Activation,
-    tie: Tie,
+    model: ModelConfig,
     source_vocab: usize,
     target_vocab: usize,
     smoothing: f32,
@@ -44,24 +34,13 @@ impl Golden {
 
     fn model(&self) -> Result<Box<dyn Seq2Seq>> {
         let case = &self.case;
-        let config = ModelConfig::Transformer(TransformerConfig {
-            encoder_layers: case.encoder_layers,
-            decoder_layers: case.decoder_layers,
-            d_model: case.d_model,
-            heads: case.heads,
-            d_ff: case.d_ff,
-            dropout: 0.0,
-            attention_dropout: 0.0,
-            activation_dropout: 0.0,
-            activation: case.activation,
-            norm: case.norm,
-            tie: case.tie,
-        });
         let vocabularies = Vocabularies {
             source: case.source_vocab,
             target: case.target_vocab,
-            joint: case.tie == Tie::All,
+            joint: self.tensors.contains_key("param.model.shared.weight"),
         };
+        let config = &case.model;
+        config.validate_with(vocabularies).expect("a valid config");
         let model = config.build(vocabularies, 1, &Device::Cpu)?;
         let params = self.tensors.iter().filter_map(|(name, tensor)| {
             Some((name.strip_prefix("param.")?.to_string(), tensor.clone()))
@@ -116,15 +95,19 @@ fn check(name: &str) -> Result<()> {
         let model = golden.model()?;
         let pass = Pass::train(path, 0, 0);
         let memory = model.encode(&source, &pass)?;
-        let hidden = model.decode(&memory, &target, &pass)?;
-        let loss = model.loss(&hidden, &target, golden.case.smoothing, &pass)?;
+        let output = model.decode(&memory, &target, &pass)?;
+        let loss = model.loss(&output, &target, golden.case.smoothing, &pass)?;
         golden.check("output.memory", &memory.states, path)?;
-        golden.check("output.hidden", &hidden, path)?;
+        golden.check("output.hidden", &output.hidden, path)?;
         golden.check(
             "output.loss",
-            &Tensor::new(&[loss.smoothed()?], &Device::Cpu)?,
+            &Tensor::new(&[loss.smoothed()? + loss.extra()?], &Device::Cpu)?,
             path,
         )?;
+        if golden.tensors.contains_key("output.attention") {
+            let weights = cross_attention(&*model, &source, &target, path)?;
+            golden.check("output.attention", &weights, path)?;
+        }
         golden.check(
             "output.logits",
             &logits(&*model, &target, &memory, path)?,
@@ -137,6 +120,25 @@ fn check(name: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The weights of every sentence pair, row after row.
+fn cross_attention(
+    model: &dyn Seq2Seq,
+    source: &Packed,
+    target: &Packed,
+    path: Path,
+) -> Result<Tensor> {
+    let mut weights = Vec::new();
+    let pairs = source.segments.ranges().zip(target.segments.ranges());
+    for (s, t) in pairs {
+        let source = Packed::of_sentences(&[&source.ids[s]]);
+        let target = Packed::of_sentences(&[&target.ids[t]]);
+        let maps = model.attention(&source, &target, path)?;
+        let cross = maps.iter().find(|map| map.place == Place::Cross);
+        weights.push(cross.expect("a cross attention").weights.flatten_all()?);
+    }
+    Tensor::cat(&weights, 0)
 }
 
 /// The logits of every target position, one step after the other.
@@ -188,4 +190,44 @@ fn a_pre_norm_gelu_model_with_two_vocabularies_equals_torch_nn_transformer() -> 
 #[test]
 fn a_swish_model_with_nothing_tied_equals_marian_mt() -> Result<()> {
     check("swish_untied")
+}
+
+#[test]
+fn an_lstm_that_attends_before_its_step_equals_pytorch() -> Result<()> {
+    check("lstm_bahdanau")
+}
+
+#[test]
+fn a_gru_that_attends_before_its_step_equals_pytorch() -> Result<()> {
+    check("gru_bahdanau")
+}
+
+#[test]
+fn an_lstm_that_attends_after_its_step_and_is_fed_the_result_equals_pytorch() -> Result<()> {
+    check("lstm_luong")
+}
+
+#[test]
+fn a_gru_that_attends_after_its_step_and_is_fed_the_result_equals_pytorch() -> Result<()> {
+    check("gru_luong")
+}
+
+#[test]
+fn an_lstm_that_reads_backward_and_hands_over_its_last_state_equals_pytorch() -> Result<()> {
+    check("lstm_fixed")
+}
+
+#[test]
+fn a_predicted_window_with_a_gate_and_the_doubly_stochastic_penalty_equals_pytorch() -> Result<()> {
+    check("lstm_local_p")
+}
+
+#[test]
+fn a_cosine_score_equals_pytorch() -> Result<()> {
+    check("gru_cosine")
+}
+
+#[test]
+fn a_monotonic_window_and_a_location_score_equal_pytorch() -> Result<()> {
+    check("lstm_local_m")
 }

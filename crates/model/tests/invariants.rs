@@ -1,7 +1,8 @@
 //! What holds for every model and variant, on both paths.
 
 use attend_model::{
-    Activation, ModelConfig, Norm, Packed, Pass, Path, Seq2Seq, Tie, TransformerConfig,
+    Activation, AlignKind, AttentionChoice, AttentionConfig, CellKind, ContextKind, ModelConfig,
+    Norm, Packed, Pass, Path, RecurrentConfig, ScoreKind, Scores, Seq2Seq, Tie, TransformerConfig,
     Vocabularies,
 };
 use candle_core::{Device, Result, Tensor};
@@ -41,13 +42,116 @@ fn configs() -> Vec<ModelConfig> {
             }
         }
     }
+    let comparing = ScoreKind::ALL.into_iter().filter(|score| score.compares());
+    let one_for_all = comparing.map(|score| vec![score]);
+    let one_for_each = vec![ScoreKind::Additive, ScoreKind::ScaledDot, ScoreKind::Cosine];
+    for scores in one_for_all.chain([one_for_each]) {
+        let score = Scores(scores);
+        configs.push(ModelConfig::Transformer(TransformerConfig {
+            score,
+            ..tiny()
+        }));
+    }
+    configs.extend(recurrent().into_iter().map(ModelConfig::Recurrent));
     configs
+}
+
+fn small() -> RecurrentConfig {
+    RecurrentConfig {
+        cell: CellKind::Lstm,
+        encoder_layers: 1,
+        decoder_layers: 1,
+        d_embed: 12,
+        d_hidden: 12,
+        bidirectional: true,
+        reverse_source: false,
+        dropout: 0.2,
+        tie: Tie::None,
+        attention: AttentionChoice::None,
+    }
+}
+
+/// Every cell, depth and direction; every order of attention; every score with every alignment; every
+/// context, with and without what goes with it.
+fn recurrent() -> Vec<RecurrentConfig> {
+    let mut configs = Vec::new();
+    for cell in [CellKind::Lstm, CellKind::Gru] {
+        for (bidirectional, reverse_source) in [(true, false), (false, false), (false, true)] {
+            for layers in [1, 2] {
+                configs.push(RecurrentConfig {
+                    cell,
+                    encoder_layers: layers,
+                    decoder_layers: 3 - layers,
+                    bidirectional,
+                    reverse_source,
+                    ..small()
+                });
+            }
+        }
+        for attention in orders() {
+            for tie in [Tie::All, Tie::Decoder] {
+                configs.push(RecurrentConfig {
+                    cell,
+                    decoder_layers: 2,
+                    tie,
+                    attention: AttentionChoice::Some(attention.clone()),
+                    ..small()
+                });
+            }
+        }
+    }
+    for score in ScoreKind::ALL {
+        for align in AlignKind::ALL {
+            for attention in orders() {
+                let attention = AttentionConfig {
+                    score,
+                    positions: (score == ScoreKind::Location).then_some(5),
+                    align,
+                    window: (align != AlignKind::Global).then_some(2),
+                    ..attention
+                };
+                let attention = AttentionChoice::Some(attention);
+                configs.push(RecurrentConfig {
+                    attention,
+                    ..small()
+                });
+            }
+        }
+    }
+    for context in ContextKind::ALL {
+        for (gate, doubly_stochastic) in [(false, 0.0), (true, 0.0), (false, 0.5), (true, 0.5)] {
+            for attention in orders() {
+                let attention = AttentionChoice::Some(AttentionConfig {
+                    context,
+                    gate,
+                    doubly_stochastic,
+                    ..attention
+                });
+                configs.push(RecurrentConfig {
+                    attention,
+                    ..small()
+                });
+            }
+        }
+    }
+    configs
+}
+
+fn orders() -> [AttentionConfig; 3] {
+    let feeding = |input_feeding| AttentionConfig {
+        input_feeding: Some(input_feeding),
+        ..AttentionConfig::default()
+    };
+    [AttentionConfig::bahdanau(), feeding(true), feeding(false)]
 }
 
 /// Runs a test on every variant and path.
 fn each(test: impl Fn(&dyn Seq2Seq, Path) -> Result<()>) -> Result<()> {
     for config in configs() {
+        config.validate_with(VOCABULARIES).expect("a valid config");
         for path in Path::ALL {
+            // Shown if the test fails.
+            println!("{path:?} {config:?}");
             test(&*config.build(VOCABULARIES, 3, &Device::Cpu)?, path)?;
         }
     }
@@ -79,21 +183,24 @@ fn every_parameter_receives_a_gradient() -> Result<()> {
     each(|model, path| {
         let pass = Pass::train(path, 1, 1);
         let memory = model.encode(&source(), &pass)?;
-        let hidden = model.decode(&memory, &target(), &pass)?;
-        let loss = model.loss(&hidden, &target(), 0.1, &pass)?;
+        let output = model.decode(&memory, &target(), &pass)?;
+        let loss = model.loss(&output, &target(), 0.1, &pass)?;
         loss.backward(1.0, model.params().iter())?;
         for param in model.params().iter() {
             let gradient = param
                 .gradient()
                 .unwrap_or_else(|| panic!("{param:?} got none"));
             let size = gradient.abs()?.max_all()?.to_scalar::<f32>()?;
-            assert!(
-                size > 0.0 || param.name().ends_with("k_proj.bias"),
-                "{param:?} got zeros"
-            );
+            assert!(size > 0.0 || unseen(param), "{param:?} got zeros");
         }
         Ok(())
     })
+}
+
+/// What moves all scores of a query alike is not seen by a softmax; a score that knows the query alone
+/// does not see its keys.
+fn unseen(param: &attend_model::Param) -> bool {
+    param.name().ends_with("k_proj.bias")
 }
 
 #[test]
@@ -103,8 +210,8 @@ fn fused_and_composed_models_have_the_same_loss_and_gradients_with_dropout_on() 
             let model = config.build(VOCABULARIES, 3, &Device::Cpu)?;
             let pass = Pass::train(path, 1, 1);
             let memory = model.encode(&source(), &pass)?;
-            let hidden = model.decode(&memory, &target(), &pass)?;
-            let loss = model.loss(&hidden, &target(), 0.1, &pass)?;
+            let output = model.decode(&memory, &target(), &pass)?;
+            let loss = model.loss(&output, &target(), 0.1, &pass)?;
             let value = loss.smoothed()?;
             loss.backward(1.0, model.params().iter())?;
             let gradients = model.params().iter().filter_map(|p| p.gradient().cloned());
@@ -129,7 +236,7 @@ fn a_sentence_does_not_depend_on_its_batch_mates() -> Result<()> {
     each(|model, path| {
         let pass = Pass::eval(path);
         let together = model.encode(&source(), &pass)?;
-        let hidden = model.decode(&together, &target(), &pass)?;
+        let hidden = model.decode(&together, &target(), &pass)?.hidden;
         let (sources, targets) = (source(), target());
         for (s, t) in sources.segments.ranges().zip(targets.segments.ranges()) {
             let alone = Packed::of_sentences(&[&sources.ids[s.clone()]]);
@@ -140,7 +247,7 @@ fn a_sentence_does_not_depend_on_its_batch_mates() -> Result<()> {
                 1e-5,
             )?;
             let alone = Packed::of_sentences(&[&targets.ids[t.clone()]]);
-            let states = model.decode(&memory, &alone, &pass)?;
+            let states = model.decode(&memory, &alone, &pass)?.hidden;
             assert_close(&states, &hidden.narrow(0, t.start, t.len())?, 1e-5)?;
         }
         Ok(())
@@ -152,8 +259,10 @@ fn a_prediction_does_not_see_the_words_that_come_after_it() -> Result<()> {
     each(|model, path| {
         let pass = Pass::eval(path);
         let memory = model.encode(&Packed::of_sentences(&[[5, 6, 0]]), &pass)?;
-        let clean = model.decode(&memory, &Packed::of_sentences(&[[3, 4, 5, 6, 0]]), &pass)?;
-        let dirty = model.decode(&memory, &Packed::of_sentences(&[[3, 4, 9, 1, 0]]), &pass)?;
+        let decode =
+            |words: [u32; 5]| model.decode(&memory, &Packed::of_sentences(&[words]), &pass);
+        let (clean, dirty) = (decode([3, 4, 5, 6, 0])?, decode([3, 4, 9, 1, 0])?);
+        let (clean, dirty) = (clean.hidden, dirty.hidden);
         // The third state reads the start and the first two words, which are the same.
         assert_close(&clean.narrow(0, 0, 3)?, &dirty.narrow(0, 0, 3)?, 0.0)
     })
@@ -167,7 +276,7 @@ fn stepping_with_a_cache_equals_teacher_forcing() -> Result<()> {
         // Longer than the cache's first room.
         let words: Vec<u32> = (0..40).map(|i| 2 + i % 17).collect();
         let target = Packed::of_sentences(&[&words, &words, &words]);
-        let hidden = model.decode(&memory, &target, &pass)?;
+        let hidden = model.decode(&memory, &target, &pass)?.hidden;
         let mut state = model.start(&memory, 2, &pass)?;
         let inputs = target.shifted(model.start_token());
         for (position, &input) in inputs[..words.len()].iter().enumerate() {
@@ -301,8 +410,8 @@ fn a_sentence_of_two_thousand_tokens_trains() -> Result<()> {
     let model = configs()[0].build(VOCABULARIES, 3, &Device::Cpu)?;
     let pass = Pass::train(Path::Fused, 1, 1);
     let memory = model.encode(&source, &pass)?;
-    let hidden = model.decode(&memory, &target, &pass)?;
-    let loss = model.loss(&hidden, &target, 0.1, &pass)?;
+    let output = model.decode(&memory, &target, &pass)?;
+    let loss = model.loss(&output, &target, 0.1, &pass)?;
     assert!(loss.smoothed()?.is_finite());
     loss.backward(1.0 / 2048.0, model.params().iter())?;
     for param in model.params().iter() {

@@ -5,10 +5,10 @@ use std::hint::black_box;
 
 use attend_ops::random::{self, Key};
 use attend_ops::{
-    Activation, Adam, Body, DropoutSite, FeedForward, Linear, Mask, MultiHead, Norm, Order, Param,
-    Pass, Path, Residual, Segments, Site, Source, Sublayer, add_norm, attention, clip_factor,
-    cross_entropy, embed, linear, linear_activated, norm_of_all, on_pool, self_attention, stack,
-    start_threads,
+    Activation, Adam, Body, Cell, Direction, DropoutSite, FeedForward, Linear, Mask, MultiHead,
+    Norm, Order, Param, Pass, Path, Residual, Segments, Shared, Site, Source, Sublayer, add_norm,
+    attention, cell, clip_factor, cross_entropy, embed, linear, linear_activated, norm_of_all,
+    on_pool, recurrence, self_attention, stack, start_threads,
 };
 use candle_core::{Device, Result, Shape, Tensor, Var};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -90,6 +90,31 @@ fn attentions(c: &mut Criterion) {
     for (name, sentences) in [("short", &short), ("long", &long)] {
         both_ways(c, &format!("self-attention-{name}"), |pass| {
             self_attention(&qkv, sentences, HEADS, Mask::Causal, drop.of(pass), pass)
+        });
+    }
+}
+
+/// A layer of a recurrent encoder, and steps of a decoder, at sizes such as those models have.
+fn recurrences(c: &mut Criterion) {
+    const H: usize = 256;
+    let sentences = Segments::packed((0..60).map(|i| 1 + i * 7 % 23));
+    let n = sentences.rows();
+    for kind in [Cell::Lstm, Cell::Gru] {
+        let gates = kind.gates() * H;
+        let (x, u) = (input("x", (n, gates)), layer("u", gates, H));
+        let name = format!("recurrence-{kind:?}").to_lowercase();
+        both_ways(c, &name, |pass| {
+            recurrence(kind, &x, &u, None, &sentences, Direction::Forward, pass)
+        });
+        let state = input("state", (60, kind.state_width(H)));
+        let u = input("u", (60, gates));
+        let name = format!("cell-{kind:?}").to_lowercase();
+        both_ways(c, &name, |pass| {
+            let (shared, mut state) = (Shared::new(&x, pass)?, state.clone());
+            for step in 0..10 {
+                state = cell(kind, &shared, 60 * step..60 * (step + 1), &u, &state, pass)?;
+            }
+            Ok(state)
         });
     }
 }
@@ -186,5 +211,14 @@ fn start(_: &mut Criterion) {
     start_threads(0).expect("the first to start the threads");
 }
 
-criterion_group!(all, start, layers, attentions, sublayers, ends, optimizer);
+criterion_group!(
+    all,
+    start,
+    layers,
+    attentions,
+    recurrences,
+    sublayers,
+    ends,
+    optimizer
+);
 criterion_main!(all);

@@ -13,7 +13,7 @@ use crate::gemm::{Mat, MatMut, Threads, Write, product, product_then};
 use crate::pass::{Pass, Path};
 use crate::profile::{self, Part};
 use crate::random::Dropout;
-use crate::simd::{self, ROWS};
+use crate::simd::{self, ROWS, sigmoid};
 use crate::{Param, cpu};
 
 /// The parameters of one affine map.
@@ -323,11 +323,6 @@ fn before_activation_row(dz: &mut [f32], kept: &[f32], activation: Activation, d
             *dz *= dropout.factor(j as u32) * (s + z * s * (1.0 - s));
         }),
     }
-}
-
-#[inline(always)]
-fn sigmoid(z: f32) -> f32 {
-    1.0 / (1.0 + simd::exp(-z))
 }
 
 #[inline(always)]

@@ -21,6 +21,10 @@ use crate::simd::{self, add_scaled};
 pub struct Loss {
     /// The smoothed cross-entropy, summed over tokens: a scalar to backpropagate from.
     smoothed: Tensor,
+    /// What is minimised with it.
+    extra: Option<Tensor>,
+    /// The smoothed cross-entropy of each token.
+    pub each: Vec<f32>,
     /// The plain cross-entropy, summed over tokens; what perplexity is made of.
     pub cross_entropy: f64,
     /// Tokens whose most likely word was the target.
@@ -34,6 +38,20 @@ impl Loss {
         self.smoothed.to_scalar()
     }
 
+    /// What is minimised together with it, summed over tokens.
+    pub fn extra(&self) -> Result<f32> {
+        match &self.extra {
+            Some(extra) => extra.to_scalar(),
+            None => Ok(0.0),
+        }
+    }
+
+    /// The same loss, to be minimised together with `extra`, a scalar that no measure shows.
+    pub fn with(self, extra: Tensor) -> Self {
+        let extra = Some(extra);
+        Self { extra, ..self }
+    }
+
     /// Adds `scale` times the gradient with respect to each parameter to the parameter's buffer.
     ///
     /// It takes the loss with it: the graph gives up its memory as backward passes, so it can be
@@ -43,7 +61,11 @@ impl Loss {
         scale: f64,
         params: impl IntoIterator<Item = &'a Param>,
     ) -> Result<()> {
-        backward(&(self.smoothed * scale)?, params)
+        let sum = match self.extra {
+            Some(extra) => (self.smoothed + extra)?,
+            None => self.smoothed,
+        };
+        backward(&(sum * scale)?, params)
     }
 }
 
@@ -80,6 +102,8 @@ pub fn cross_entropy(
     };
     Ok(Loss {
         smoothed,
+        extra: None,
+        each: sums.each,
         cross_entropy: sums.plain,
         correct: sums.correct,
         tokens: n,
@@ -103,13 +127,16 @@ fn composed(
     let logits = hidden.matmul(&table.narrow(0, 0, words)?.t()?)?; // (n, c)
     let log_p = candle_nn::ops::log_softmax(&logits, D::Minus1)?;
     let column = Tensor::new(targets, device)?.unsqueeze(1)?;
-    let of_target = log_p.gather(&column, 1)?.sum_all()?;
-    let of_all = (log_p.sum_all()? / words as f64)?;
+    let of_target = log_p.gather(&column, 1)?.squeeze(1)?; // (n)
+    let of_all = (log_p.sum(D::Minus1)? / words as f64)?; // (n)
     let smoothing = f64::from(smoothing);
-    let smoothed = ((&of_target * (smoothing - 1.0))? - (of_all * smoothing)?)?;
+    let each = ((&of_target * (smoothing - 1.0))? - (of_all * smoothing)?)?;
+    let of_target = of_target.sum_all()?;
     let best = logits.argmax(D::Minus1)?.to_vec1::<u32>()?;
     Ok(Loss {
-        smoothed,
+        smoothed: each.sum_all()?,
+        extra: None,
+        each: each.to_vec1()?,
         cross_entropy: -f64::from(of_target.to_scalar::<f32>()?),
         correct: best.iter().zip(targets).filter(|(a, b)| a == b).count(),
         tokens: targets.len(),
@@ -179,6 +206,7 @@ impl CustomOp2 for Fused {
 
 #[derive(Default)]
 struct Sums {
+    each: Vec<f32>,
     smoothed: f64,
     plain: f64,
     correct: usize,
@@ -227,6 +255,7 @@ fn forward(
             },
         );
         for score in scores.iter().filter_map(OnceLock::get) {
+            sums.each.push(score.smoothed);
             sums.smoothed += f64::from(score.smoothed);
             sums.plain += f64::from(score.plain);
             sums.correct += usize::from(score.correct);

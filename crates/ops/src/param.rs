@@ -19,16 +19,39 @@ struct Inner {
     gradient: Tensor,
     /// Nothing has been added to the gradient since it was cleared; what it holds is stale.
     fresh: AtomicBool,
+    follows: bool,
 }
 
 impl Param {
     pub fn new(name: impl Into<String>, value: &Tensor) -> Result<Self> {
+        Self::of_kind(name.into(), value, false)
+    }
+
+    /// A number that a model keeps beside what it learns, such as a moving average. Its gradient is how far
+    /// it is from where it should be: an update goes a tenth of that way, whatever the learning rate, and
+    /// its gradient is not part of the norm that others are clipped by.
+    pub fn follower(name: impl Into<String>, value: &Tensor) -> Result<Self> {
+        Self::of_kind(name.into(), value, true)
+    }
+
+    fn of_kind(name: String, value: &Tensor, follows: bool) -> Result<Self> {
         Ok(Self(Arc::new(Inner {
-            name: name.into(),
+            name,
             value: Var::from_tensor(value)?,
             gradient: value.zeros_like()?,
             fresh: AtomicBool::new(true),
+            follows,
         })))
+    }
+
+    /// Whether it is a [`Param::follower`].
+    pub fn follows(&self) -> bool {
+        self.0.follows
+    }
+
+    /// The update of a [`Param::follower`].
+    pub fn follow(&self, gradient: &Tensor) -> Result<()> {
+        self.set(&(self.value().detach() - (gradient * 0.1)?)?)
     }
 
     pub fn name(&self) -> &str {

@@ -61,7 +61,8 @@ impl Pass {
         }
     }
 
-    pub(crate) fn trains(&self) -> bool {
+    /// Whether gradients will be asked for.
+    pub fn trains(&self) -> bool {
         self.mode != Mode::Eval
     }
 }

@@ -12,6 +12,8 @@ pub enum Part {
     LinearWeight,
     Attention,
     AttentionBackward,
+    Recurrence,
+    RecurrenceBackward,
     Norm,
     Activation,
     Loss,
@@ -19,12 +21,14 @@ pub enum Part {
 }
 
 impl Part {
-    pub const ALL: [Part; 10] = [
+    pub const ALL: [Part; 12] = [
         Part::LinearForward,
         Part::LinearInput,
         Part::LinearWeight,
         Part::Attention,
         Part::AttentionBackward,
+        Part::Recurrence,
+        Part::RecurrenceBackward,
         Part::Norm,
         Part::Activation,
         Part::Loss,
@@ -40,6 +44,8 @@ impl Part {
             Part::LinearWeight => "linear, gradient of weights",
             Part::Attention => "attention, forward",
             Part::AttentionBackward => "attention, backward",
+            Part::Recurrence => "recurrence, forward",
+            Part::RecurrenceBackward => "recurrence, backward",
             Part::Norm => "residual and norm, both ways",
             Part::Activation => "activation, backward",
             Part::Loss => "output projection and loss, both ways",

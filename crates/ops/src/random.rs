@@ -96,6 +96,11 @@ impl Dropout {
         }
     }
 
+    /// The dropout of the same site in step `step` of a recurrence.
+    pub fn at(&self, step: usize) -> Self {
+        self.row(step)
+    }
+
     /// The factor of element `index`: 0 or 1/(1-p). Branch-free, so that loops over it vectorise.
     #[inline(always)]
     pub(crate) fn factor(&self, index: u32) -> f32 {

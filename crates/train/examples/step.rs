@@ -192,8 +192,8 @@ fn step(
     done: u64,
 ) -> Result<(f64, f64)> {
     let memory = model.encode(source, pass)?;
-    let hidden = model.decode(&memory, target, pass)?;
-    let loss = model.loss(&hidden, target, config.label_smoothing, pass)?;
+    let output = model.decode(&memory, target, pass)?;
+    let loss = model.loss(&output, target, config.label_smoothing, pass)?;
     let scale = 1.0 / target.ids.len() as f64;
     let value = scale * f64::from(loss.smoothed()?);
     loss.backward(scale, model.params().iter())?;

@@ -39,9 +39,10 @@ impl Optimizer {
         Ok(Self { slots, path })
     }
 
-    /// The norm of all gradients together.
+    /// The norm of all gradients together, but for those of what only follows.
     pub fn norm(&self) -> Result<f64> {
-        let gradients = self.slots.iter().map(gradient);
+        let trained = self.slots.iter().filter(|slot| !slot.param.follows());
+        let gradients = trained.map(gradient);
         let gradients = gradients.collect::<Result<Vec<&Tensor>>>()?;
         Ok(norm_of_all(gradients, self.path)?)
     }
@@ -70,7 +71,10 @@ impl Optimizer {
             clip: clip_factor(norm, config.clip_norm),
         };
         for slot in &self.slots {
-            adam.update(&slot.param, gradient(slot)?, &slot.m, &slot.v, self.path)?;
+            match slot.param.follows() {
+                true => slot.param.follow(gradient(slot)?)?,
+                false => adam.update(&slot.param, gradient(slot)?, &slot.m, &slot.v, self.path)?,
+            }
         }
         for Slot { param, average, .. } in &self.slots {
             param.clear();

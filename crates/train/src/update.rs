@@ -1,7 +1,7 @@
 //! One update of the parameters: which batches, what if it goes wrong, what is said of it.
 
 use attend_data::{Batch, Sentences};
-use attend_model::{Loss, ModelConfig, Packed, Pass};
+use attend_model::{Loss, Packed, Pass};
 
 use crate::checkpoint::Unlogged;
 use crate::log::{Event, Skipped, Spike, Step, some};
@@ -82,9 +82,9 @@ impl Run {
         let pack = |side: &Sentences| Packed::new(side.ids.clone(), side.lengths.iter().copied());
         let (source, target) = (pack(&batch.source), pack(&batch.target));
         let memory = self.model.encode(&source, &pass)?;
-        let hidden = self.model.decode(&memory, &target, &pass)?;
+        let output = self.model.decode(&memory, &target, &pass)?;
         let smoothing = self.config.train.label_smoothing;
-        let loss = self.model.loss(&hidden, &target, smoothing, &pass)?;
+        let loss = self.model.loss(&output, &target, smoothing, &pass)?;
         update.loss += f64::from(loss.smoothed()?);
         Ok(loss)
     }
@@ -148,9 +148,9 @@ impl Run {
     }
 
     fn learning_rate(&self, step: u64) -> f64 {
-        let ModelConfig::Transformer(model) = &self.config.model;
         let train = &self.config.train;
-        train.schedule.rate(step, train.steps, model.d_model)
+        let width = self.config.model.width();
+        train.schedule.rate(step, train.steps, width)
     }
 
     /// Counts an update, and writes a line of the log when one is due.

@@ -56,8 +56,8 @@ impl Validator {
             let source = Packed::new(batch.source.ids, batch.source.lengths);
             let target = Packed::new(batch.target.ids, batch.target.lengths);
             let memory = model.encode(&source, &pass)?;
-            let hidden = model.decode(&memory, &target, &pass)?;
-            let loss = model.loss(&hidden, &target, 0.0, &pass)?;
+            let output = model.decode(&memory, &target, &pass)?;
+            let loss = model.loss(&output, &target, 0.0, &pass)?;
             sum += loss.cross_entropy;
             correct += loss.correct;
             tokens += loss.tokens;

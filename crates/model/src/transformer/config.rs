@@ -2,7 +2,8 @@ use attend_ops as ops;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Activations, ConfigError, Vocabularies};
+use super::scores::Scores;
+use crate::{Activations, ConfigError, Tie, Vocabularies};
 
 /// `[model.transformer]`. The defaults are the paper's base model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +31,9 @@ pub struct TransformerConfig {
     pub norm: Norm,
     /// Which embeddings and output matrices are one and the same.
     pub tie: Tie,
+    /// How well a query fits a key: the paper's "scaled-dot", which is fast, or another, for all heads; or a
+    /// list with one for each head.
+    pub score: Scores,
 }
 
 /// The feed-forward layers' non-linearity.
@@ -51,17 +55,6 @@ pub enum Norm {
     Pre,
 }
 
-/// Which embeddings and output matrices are one and the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Tie {
-    /// Source, target and output, as in the paper; needs a joint vocabulary.
-    All,
-    /// Target and output.
-    Decoder,
-    None,
-}
-
 impl Default for TransformerConfig {
     fn default() -> Self {
         Self {
@@ -76,6 +69,7 @@ impl Default for TransformerConfig {
             activation: Activation::Relu,
             norm: Norm::Post,
             tie: Tie::All,
+            score: Scores::default(),
         }
     }
 }
@@ -126,6 +120,21 @@ impl TransformerConfig {
                 "sinusoidal positions pair sines with cosines: choose an even d_model",
             );
         }
+        let scores = &self.score.0;
+        if scores.len() != 1 && scores.len() != heads {
+            return error(
+                "model.transformer.score",
+                format!("{} scores for {heads} heads", scores.len()),
+                "name one for all heads, or as many as there are heads",
+            );
+        }
+        if let Some(score) = scores.iter().find(|score| !score.compares()) {
+            return error(
+                "model.transformer.score",
+                format!("{score:?} does not compare a query with a key").to_lowercase(),
+                "choose scaled-dot, dot, general, additive or cosine",
+            );
+        }
         let rates = [
             ("model.transformer.dropout", self.dropout),
             (
@@ -158,7 +167,10 @@ impl TransformerConfig {
             Activation::Gelu | Activation::Swish => 2 * self.d_ff, // before and after
         };
         let network = 2 * d + inner;
-        let attention = 6 * d; // input, normalised, queries, keys, values, context
+        let attention = match self.score == Scores::default() {
+            true => 6 * d,   // input, normalised, queries, keys, values, context
+            false => 16 * d, // and the same for every head apart
+        };
         let passing = 12 * d + 2 * self.d_ff;
         Activations {
             source: encoder * (attention + network) + decoder * 2 * d + passing,
@@ -169,14 +181,6 @@ impl TransformerConfig {
 
     pub fn validate_with(&self, vocabularies: Vocabularies) -> Result<(), ConfigError> {
         self.validate()?;
-        if self.tie == Tie::All && !vocabularies.joint {
-            return Err(ConfigError {
-                key: "model.transformer.tie",
-                message: "tie = \"all\" needs one vocabulary for both sides".to_string(),
-                hint: "set tie = \"decoder\" or \"none\", or data.tokenizer.joint = true"
-                    .to_string(),
-            });
-        }
-        Ok(())
+        self.tie.validate("model.transformer.tie", vocabularies)
     }
 }

@@ -1,13 +1,15 @@
-use attend_ops::{Mask, Pass, Segments, Sublayer, stack};
+use attend_ops::{Mask, Pass, Segments};
 use candle_core::{Result, Tensor};
 
+use super::block::{Block, Scene, run};
 use super::config::TransformerConfig;
 use super::sublayer::{Builder, Last};
+use crate::AttentionMap;
 use crate::params::Init;
 
 /// Figure 1, left: N layers of self-attention and feed-forward network.
 pub(crate) struct Encoder {
-    layers: Vec<[Sublayer; 2]>,
+    layers: Vec<[Block; 2]>,
     last: Last,
 }
 
@@ -30,9 +32,25 @@ impl Encoder {
         })
     }
 
-    /// `[n, d]` to `[n, d]`.
-    pub(crate) fn forward(&self, x: &Tensor, sentences: &Segments, pass: &Pass) -> Result<Tensor> {
-        let x = stack(x, sentences, None, self.layers.iter().flatten(), pass)?;
+    /// `[n, d]` to `[n, d]`; adds to `maps` if there are any.
+    pub(crate) fn forward(
+        &self,
+        x: &Tensor,
+        sentences: &Segments,
+        maps: Option<&mut Vec<AttentionMap>>,
+        pass: &Pass,
+    ) -> Result<Tensor> {
+        let scene = Scene {
+            sentences,
+            memory: None,
+        };
+        let x = run(
+            x,
+            self.layers.iter().map(|layer| &layer[..]),
+            scene,
+            maps,
+            pass,
+        )?;
         self.last.forward(x, pass)
     }
 }

@@ -3,19 +3,23 @@
 //! n tokens of a packed batch, d model width, v vocabulary. Parameters have the names of Hugging
 //! Face's MarianMT, and positions its layout, so that weights move between the two as they are.
 
+mod block;
 mod config;
 mod decoder;
 mod encoder;
 mod position;
+mod scores;
 mod sublayer;
 
-pub use config::{Activation, Norm, Tie, TransformerConfig};
+pub use config::{Activation, Norm, TransformerConfig};
+pub use scores::Scores;
 
-use attend_ops::{DropoutSite, Loss, Param, Pass, Segments, cross_entropy, embed, project};
+use attend_ops::{DropoutSite, Loss, Param, Pass, Path, Segments, cross_entropy, embed, project};
 use candle_core::{Device, Result, Tensor};
 
+use crate::embedding::Tables;
 use crate::params::Init;
-use crate::{Memory, Packed, Params, Seq2Seq, State, Vocabularies};
+use crate::{AttentionMap, Memory, Output, Packed, Params, Seq2Seq, State, Vocabularies};
 use decoder::Decoder;
 use encoder::Encoder;
 use position::Positions;
@@ -47,23 +51,11 @@ impl Transformer {
     ) -> Result<Self> {
         let d = config.d_model;
         let mut init = Init::new(seed, device);
-        let (source, target, output) = match config.tie {
-            Tie::All => {
-                let shared = init.table("model.shared.weight", vocabularies.source, d)?;
-                (shared.clone(), shared.clone(), shared)
-            }
-            Tie::Decoder | Tie::None => {
-                let source = "model.encoder.embed_tokens.weight";
-                let source = init.table(source, vocabularies.source, d)?;
-                let target = "model.decoder.embed_tokens.weight";
-                let target = init.table(target, vocabularies.target, d)?;
-                let output = match config.tie {
-                    Tie::None => init.table("lm_head.weight", vocabularies.target, d)?,
-                    _ => target.clone(),
-                };
-                (source, target, output)
-            }
-        };
+        let Tables {
+            source,
+            target,
+            output,
+        } = Tables::new(config.tie, vocabularies, (d, d), &mut init)?;
         let embedding = |table, side: &str| Embedding {
             table,
             drop: DropoutSite::new(config.dropout, &format!("model.{side}.embed_tokens")),
@@ -77,6 +69,40 @@ impl Transformer {
             positions: Positions::new(d, device),
             d,
             params: init.finish(),
+        })
+    }
+
+    /// The encoder; adds to `maps` if there are any.
+    fn read(
+        &self,
+        source: &Packed,
+        maps: Option<&mut Vec<AttentionMap>>,
+        pass: &Pass,
+    ) -> Result<Memory> {
+        let positions = source.segments.positions();
+        let x = self.embed(&self.source, &source.ids, &positions, pass)?;
+        Ok(Memory {
+            states: self.encoder.forward(&x, &source.segments, maps, pass)?,
+            segments: source.segments.clone(),
+            finals: Vec::new(),
+        })
+    }
+
+    /// The decoder, with teacher forcing.
+    fn write(
+        &self,
+        memory: &Memory,
+        target: &Packed,
+        maps: Option<&mut Vec<AttentionMap>>,
+        pass: &Pass,
+    ) -> Result<Output> {
+        let inputs = target.shifted(self.start_token());
+        let positions = target.segments.positions();
+        let x = self.embed(&self.target, &inputs, &positions, pass)?;
+        let segments = &target.segments;
+        Ok(Output {
+            hidden: self.decoder.forward(&x, segments, memory, maps, pass)?,
+            alignment: None,
         })
     }
 
@@ -101,23 +127,24 @@ impl Seq2Seq for Transformer {
     }
 
     fn encode(&self, source: &Packed, pass: &Pass) -> Result<Memory> {
-        let positions = source.segments.positions();
-        let x = self.embed(&self.source, &source.ids, &positions, pass)?;
-        Ok(Memory {
-            states: self.encoder.forward(&x, &source.segments, pass)?,
-            segments: source.segments.clone(),
-        })
+        self.read(source, None, pass)
     }
 
-    fn decode(&self, memory: &Memory, target: &Packed, pass: &Pass) -> Result<Tensor> {
-        let inputs = target.shifted(self.start_token());
-        let positions = target.segments.positions();
-        let x = self.embed(&self.target, &inputs, &positions, pass)?;
-        self.decoder.forward(&x, &target.segments, memory, pass)
+    fn decode(&self, memory: &Memory, target: &Packed, pass: &Pass) -> Result<Output> {
+        self.write(memory, target, None, pass)
     }
 
-    fn loss(&self, hidden: &Tensor, target: &Packed, smoothing: f32, pass: &Pass) -> Result<Loss> {
+    fn loss(&self, output: &Output, target: &Packed, smoothing: f32, pass: &Pass) -> Result<Loss> {
+        let Output { hidden, .. } = output;
         cross_entropy(hidden, &self.output, &target.ids, smoothing, pass)
+    }
+
+    fn attention(&self, source: &Packed, target: &Packed, path: Path) -> Result<Vec<AttentionMap>> {
+        let pass = Pass::eval(path);
+        let mut maps = Vec::new();
+        let memory = self.read(source, Some(&mut maps), &pass)?;
+        self.write(&memory, target, Some(&mut maps), &pass)?;
+        Ok(maps)
     }
 
     fn start(&self, memory: &Memory, beams: usize, pass: &Pass) -> Result<State> {

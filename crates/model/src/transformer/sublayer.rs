@@ -1,14 +1,16 @@
-//! The parameters of the sub-layers that encoder and decoder are made of, by their names.
+//! The parameters of the blocks that encoder and decoder are made of, by their names.
 
 use attend_ops::{
     self as ops, Body, DropoutSite, FeedForward, Mask, MultiHead, Order, Pass, Residual, Sublayer,
 };
 use candle_core::{Result, Tensor};
 
+use super::block::Block;
 use super::config::{Norm, TransformerConfig};
+use crate::attention::Score;
 use crate::params::Init;
 
-/// Makes the sub-layers of one layer, whose name is in front of theirs.
+/// Makes the blocks of one layer, whose name is in front of theirs.
 pub(crate) struct Builder<'a, 'b> {
     pub(crate) layer: String,
     pub(crate) config: &'a TransformerConfig,
@@ -17,18 +19,18 @@ pub(crate) struct Builder<'a, 'b> {
 
 impl Builder<'_, '_> {
     /// Self-attention.
-    pub(crate) fn itself(&mut self, mask: Mask) -> Result<Sublayer> {
-        let heads = self.multi_head("self_attn")?;
-        self.sublayer("self_attn_layer_norm", Body::Itself(heads, mask))
+    pub(crate) fn itself(&mut self, mask: Mask) -> Result<Block> {
+        let (heads, scores) = self.multi_head("self_attn")?;
+        self.block("self_attn_layer_norm", Body::Itself(heads, mask), scores)
     }
 
     /// Attention to the encoder's output.
-    pub(crate) fn memory(&mut self) -> Result<Sublayer> {
-        let heads = self.multi_head("encoder_attn")?;
-        self.sublayer("encoder_attn_layer_norm", Body::Memory(heads))
+    pub(crate) fn memory(&mut self) -> Result<Block> {
+        let (heads, scores) = self.multi_head("encoder_attn")?;
+        self.block("encoder_attn_layer_norm", Body::Memory(heads), scores)
     }
 
-    pub(crate) fn feed_forward(&mut self) -> Result<Sublayer> {
+    pub(crate) fn feed_forward(&mut self) -> Result<Block> {
         let (d, d_ff) = (self.config.d_model, self.config.d_ff);
         let inner = format!("{}.fc1", self.layer);
         let network = FeedForward {
@@ -37,10 +39,10 @@ impl Builder<'_, '_> {
             activation: self.config.activation.into(),
             drop: DropoutSite::new(self.config.activation_dropout, &inner),
         };
-        self.sublayer("final_layer_norm", Body::FeedForward(network))
+        self.block("final_layer_norm", Body::FeedForward(network), Vec::new())
     }
 
-    fn sublayer(&mut self, norm: &str, body: Body) -> Result<Sublayer> {
+    fn block(&mut self, norm: &str, body: Body, scores: Vec<Score>) -> Result<Block> {
         let name = format!("{}.{norm}", self.layer);
         let residual = Residual {
             norm: self.init.norm(&name, self.config.d_model)?,
@@ -50,20 +52,28 @@ impl Builder<'_, '_> {
             },
             drop: DropoutSite::new(self.config.dropout, &name),
         };
-        Ok(Sublayer { residual, body })
+        let sublayer = Sublayer { residual, body };
+        Ok(Block { sublayer, scores })
     }
 
-    fn multi_head(&mut self, name: &str) -> Result<MultiHead> {
+    fn multi_head(&mut self, name: &str) -> Result<(MultiHead, Vec<Score>)> {
         let (name, d) = (format!("{}.{name}", self.layer), self.config.d_model);
+        let heads = self.config.heads;
+        let scores = (0..heads).map(|head| {
+            let (kind, name) = (self.config.score.of(head), format!("{name}.scores.{head}"));
+            Score::new(kind, &name, d / heads, 0, self.init)
+        });
+        let scores = scores.collect::<Result<_>>()?;
         let mut linear = |part: &str| self.init.linear(&format!("{name}.{part}_proj"), d, d);
-        Ok(MultiHead {
+        let heads = MultiHead {
             query: linear("q")?,
             key: linear("k")?,
             value: linear("v")?,
             out: linear("out")?,
-            heads: self.config.heads,
+            heads,
             drop: DropoutSite::new(self.config.attention_dropout, &name),
-        })
+        };
+        Ok((heads, scores))
     }
 }
 

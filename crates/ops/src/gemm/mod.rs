@@ -4,6 +4,7 @@
 //! it, by as much as docs/performance.md says. It is safe code, but for a hint to the cache.
 
 mod matrix;
+mod packed;
 mod tile;
 
 use std::cell::RefCell;
@@ -12,6 +13,7 @@ use rayon::prelude::*;
 
 use crate::buffer::Buffer;
 pub(crate) use matrix::{Mat, MatMut};
+pub(crate) use packed::Packed;
 
 /// What becomes of the values that the destination held.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use attend_model::{Loss, Memory, Mode, Packed, Params, Pass, Path, Seq2Seq, State};
+use attend_model::{
+    AttentionMap, Loss, Memory, Mode, Output, Packed, Params, Pass, Path, Seq2Seq, State,
+};
 use attend_train::{Config, Ending, Run, Start, Stop, train};
 use candle_core::{Device, Result, Tensor};
 
@@ -25,22 +27,27 @@ impl Seq2Seq for Poisoned {
         self.model.encode(source, pass)
     }
 
-    fn decode(&self, memory: &Memory, target: &Packed, pass: &Pass) -> Result<Tensor> {
-        let hidden = self.model.decode(memory, target, pass)?;
+    fn decode(&self, memory: &Memory, target: &Packed, pass: &Pass) -> Result<Output> {
+        let mut output = self.model.decode(memory, target, pass)?;
         match pass.mode {
             Mode::Train { .. }
                 if self
                     .bad
                     .contains(&self.passes.fetch_add(1, Ordering::Relaxed)) =>
             {
-                hidden.affine(self.factor, 0.0)
+                output.hidden = output.hidden.affine(self.factor, 0.0)?;
             }
-            _ => Ok(hidden),
+            _ => {}
         }
+        Ok(output)
     }
 
-    fn loss(&self, hidden: &Tensor, target: &Packed, smoothing: f32, pass: &Pass) -> Result<Loss> {
-        self.model.loss(hidden, target, smoothing, pass)
+    fn loss(&self, output: &Output, target: &Packed, smoothing: f32, pass: &Pass) -> Result<Loss> {
+        self.model.loss(output, target, smoothing, pass)
+    }
+
+    fn attention(&self, source: &Packed, target: &Packed, path: Path) -> Result<Vec<AttentionMap>> {
+        self.model.attention(source, target, path)
     }
 
     fn start(&self, memory: &Memory, beams: usize, pass: &Pass) -> Result<State> {

@@ -1,0 +1,208 @@
+use attend_ops::random::Key;
+use attend_ops::{Mode, Param, Pass, Segments, Shared, Site, mix};
+use candle_core::{D, Result, Tensor};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Scope;
+use crate::params::Init;
+
+/// What becomes of the weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ContextKind {
+    /// The mean of the values by weight.
+    #[default]
+    Soft,
+    /// One value, drawn by weight in training and the heaviest otherwise (Xu et al. 2015, §4.1).
+    Hard,
+}
+
+impl ContextKind {
+    pub const ALL: [ContextKind; 2] = [ContextKind::Soft, ContextKind::Hard];
+}
+
+/// The third step: weights `[n, s]` and values `[m, d]` to contexts `[n, d]`.
+pub(crate) enum Context {
+    Soft,
+    Hard(Hard),
+}
+
+/// A draw has no gradient, so its weights learn from how well it turned out: REINFORCE (Williams 1992).
+pub(crate) struct Hard {
+    site: Site,
+    /// b, the loss of a token as it has been of late.
+    baseline: Param,
+    /// λ of the entropy, which keeps the weights from settling too soon.
+    entropy: f64,
+}
+
+/// The keys that were taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice {
+    /// One where a key was taken, else zero, `[n, s]`.
+    pub(crate) taken: Tensor,
+    /// The log-probability of each draw, `[n]`.
+    pub(crate) log_p: Tensor,
+    /// The entropy of each query's weights, `[n]`.
+    pub(crate) entropy: Tensor,
+}
+
+impl Choice {
+    /// The same with other rows.
+    pub(crate) fn map(&self, f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
+        Ok(Self {
+            taken: f(&self.taken)?,
+            log_p: f(&self.log_p)?,
+            entropy: f(&self.entropy)?,
+        })
+    }
+
+    /// The rows of all, one after the other.
+    pub(crate) fn join(all: &[Self]) -> Result<Self> {
+        let cat =
+            |part: fn(&Self) -> &Tensor| Tensor::cat(&all.iter().map(part).collect::<Vec<_>>(), 0);
+        Ok(Self {
+            taken: cat(|choice| &choice.taken)?,
+            log_p: cat(|choice| &choice.log_p)?,
+            entropy: cat(|choice| &choice.entropy)?,
+        })
+    }
+}
+
+impl Context {
+    pub(crate) fn new(
+        kind: ContextKind,
+        name: &str,
+        entropy: f32,
+        init: &mut Init,
+    ) -> Result<Self> {
+        Ok(match kind {
+            ContextKind::Soft => Context::Soft,
+            ContextKind::Hard => Context::Hard(Hard {
+                site: Site::named(name),
+                baseline: init.follower(&format!("{name}.baseline"))?,
+                entropy: f64::from(entropy),
+            }),
+        })
+    }
+
+    pub(crate) fn of(
+        &self,
+        weights: &Tensor,
+        values: &Shared,
+        scope: &Scope,
+        pass: &Pass,
+    ) -> Result<(Tensor, Option<Choice>)> {
+        match self {
+            Context::Soft => Ok((mix(weights, values, &scope.pairs, pass)?, None)),
+            Context::Hard(hard) => {
+                let choice = hard.choose(weights, scope, pass)?;
+                let context = mix(&choice.taken, values, &scope.pairs, pass)?;
+                Ok((context, Some(choice)))
+            }
+        }
+    }
+}
+
+/// Keeps the logarithm of a weight of zero finite.
+const EPSILON: f64 = 1e-20;
+
+impl Hard {
+    fn choose(&self, weights: &Tensor, scope: &Scope, pass: &Pass) -> Result<Choice> {
+        let rows = weights.to_vec2::<f32>()?;
+        let mut taken = vec![0f32; weights.elem_count()];
+        for (row, (weights, &position)) in rows.iter().zip(&scope.positions).enumerate() {
+            let key = match pass.mode {
+                Mode::Eval => heaviest(weights),
+                Mode::Train { seed, draw } => {
+                    let key = Key::new(seed, draw, self.site).fork(u64::from(position));
+                    drawn(weights, key.uniform(row as u64))
+                }
+            };
+            taken[row * weights.len() + key] = 1.0;
+        }
+        let taken = Tensor::from_vec(taken, weights.shape(), weights.device())?;
+        // The weights of a Gaussian window do not add up to one.
+        let total = (weights.sum_keepdim(D::Minus1)? + EPSILON)?;
+        let p = weights.broadcast_div(&total)?;
+        let logs = (&p + EPSILON)?.log()?;
+        Ok(Choice {
+            log_p: (&taken * &logs)?.sum(D::Minus1)?,
+            entropy: (p * logs)?.sum(D::Minus1)?.neg()?,
+            taken,
+        })
+    }
+
+    /// What makes the gradient of a batch's loss that of its expectation over all draws. For the tth
+    /// draw of a sentence, whose tokens lost l:
+    ///
+    /// ∇ log p(drawₜ) · Σ over t' ≥ t of (lₜ' - b)  -  λ ∇ entropyₜ,
+    ///
+    /// since what came before a draw is not its doing, and b, the same for all, changes no expectation.
+    /// And what moves b towards the mean loss of these tokens.
+    pub(crate) fn reinforce(
+        &self,
+        choice: &Choice,
+        losses: &[f32],
+        targets: &Segments,
+    ) -> Result<Tensor> {
+        let baseline = self.baseline.value().to_vec1::<f32>()?[0];
+        let mut blame = vec![0f32; losses.len()];
+        for range in targets.ranges() {
+            let mut sum = 0.0;
+            for t in range.rev() {
+                sum += losses[t] - baseline;
+                blame[t] = sum;
+            }
+        }
+        let blame = Tensor::new(blame, choice.log_p.device())?;
+        let score = (&choice.log_p * blame)?.sum_all()?;
+        let spread = (choice.entropy.sum_all()? * self.entropy)?;
+        let mean = losses.iter().map(|&l| f64::from(l)).sum::<f64>() / losses.len().max(1) as f64;
+        let distance = (self.baseline.value() - mean)?.sqr()?.sum_all()?;
+        (score - spread)? + (distance * (0.5 * losses.len() as f64))?
+    }
+}
+
+fn heaviest(weights: &[f32]) -> usize {
+    let best = weights.iter().enumerate();
+    let best = best.max_by(|(i, a), (j, b)| a.total_cmp(b).then(j.cmp(i)));
+    best.map_or(0, |(key, _)| key)
+}
+
+/// The key on which a uniform number falls.
+fn drawn(weights: &[f32], uniform: f64) -> usize {
+    let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();
+    let mut left = uniform * total;
+    for (key, &weight) in weights.iter().enumerate() {
+        left -= f64::from(weight);
+        if left < 0.0 {
+            return key;
+        }
+    }
+    heaviest(weights)
+}
+
+/// λ Σ over keys of (1 - Σ over queries of α)²: every word of the source should be looked at, once in all
+/// (Xu et al. 2015, §4.2.1). Weights `[n, s]` to a scalar.
+pub(crate) fn doubly_stochastic(
+    weights: &Tensor,
+    queries: &Segments,
+    keys: &Segments,
+    lambda: f32,
+) -> Result<Tensor> {
+    let device = weights.device();
+    let counts = queries.lengths().iter().enumerate();
+    let sentences = counts.flat_map(|(i, &count)| std::iter::repeat_n(i as u32, count));
+    let sentences = Tensor::new(sentences.collect::<Vec<_>>(), device)?;
+    let (b, s) = (keys.count(), weights.dim(1)?);
+    let mut present = vec![0f32; b * s];
+    for (row, &length) in present.chunks_exact_mut(s.max(1)).zip(keys.lengths()) {
+        row[..length].fill(1.0);
+    }
+    let present = Tensor::from_vec(present, (b, s), device)?;
+    // Minus what each key got; where there is no key, no weight.
+    let missing = present.index_add(&sentences, &weights.neg()?.contiguous()?, 0)?;
+    missing.sqr()?.sum_all()? * f64::from(lambda)
+}
