@@ -70,22 +70,6 @@ fn lanes(x: &[f32], start: f32, f: impl Fn(f32, f32) -> f32) -> [f32; LANES] {
     lanes
 }
 
-/// Σ f(i) for i below n.
-#[inline(always)]
-pub(crate) fn sum_of(n: usize, f: impl Fn(usize) -> f32) -> f32 {
-    let mut lanes = [0.0; LANES];
-    let whole = n / LANES * LANES;
-    for start in (0..whole).step_by(LANES) {
-        for (lane, sum) in lanes.iter_mut().enumerate() {
-            *sum += f(start + lane);
-        }
-    }
-    for (i, sum) in (whole..n).zip(&mut lanes) {
-        *sum += f(i);
-    }
-    lanes.into_iter().sum()
-}
-
 #[inline(always)]
 pub(crate) fn sum(x: &[f32]) -> f32 {
     fold(x, 0.0, |a, b| a + b)

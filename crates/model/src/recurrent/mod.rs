@@ -9,6 +9,8 @@ mod attention;
 mod config;
 mod decoder;
 mod encoder;
+#[cfg(test)]
+mod expectation;
 mod schedule;
 
 pub use attention::{AttentionChoice, AttentionConfig, Order};

@@ -1,0 +1,163 @@
+//! Gradients against finite differences of the loss, for every step of attention. Hard contexts are sampled:
+//! see `src/recurrent/expectation.rs`.
+
+use attend_model::{
+    AlignKind, AttentionChoice, AttentionConfig, ModelConfig, Packed, Pass, Path, RecurrentConfig,
+    ScoreKind, Scores, Seq2Seq, Tie, TransformerConfig, Vocabularies,
+};
+use candle_core::{Device, Result, Tensor};
+
+const VOCABULARIES: Vocabularies = Vocabularies {
+    source: 9,
+    target: 8,
+    joint: false,
+};
+
+fn recurrent(attention: AttentionConfig) -> ModelConfig {
+    ModelConfig::Recurrent(RecurrentConfig {
+        d_embed: 5,
+        d_hidden: 6,
+        dropout: 0.0,
+        tie: Tie::None,
+        attention: AttentionChoice::Some(attention),
+        ..RecurrentConfig::default()
+    })
+}
+
+fn transformer(score: ScoreKind) -> ModelConfig {
+    ModelConfig::Transformer(TransformerConfig {
+        encoder_layers: 1,
+        decoder_layers: 1,
+        d_model: 6,
+        heads: 2,
+        d_ff: 5,
+        dropout: 0.0,
+        attention_dropout: 0.0,
+        activation_dropout: 0.0,
+        tie: Tie::None,
+        score: Scores(vec![score]),
+        ..TransformerConfig::default()
+    })
+}
+
+/// All that is minimised, and with `backward` its gradients in the parameters' buffers.
+fn objective(model: &dyn Seq2Seq, backward: bool) -> Result<f64> {
+    let source = Packed::of_sentences(&[vec![5, 6, 7, 3, 0], vec![4, 0]]);
+    let target = Packed::of_sentences(&[vec![3, 2, 0], vec![6, 6, 5, 0]]);
+    let pass = Pass::train(Path::Fused, 1, 1);
+    let memory = model.encode(&source, &pass)?;
+    let output = model.decode(&memory, &target, &pass)?;
+    let loss = model.loss(&output, &target, 0.1, &pass)?;
+    // Token by token, which loses fewer digits than their sum in 32 bits.
+    let each: f64 = loss.each.iter().map(|&loss| f64::from(loss)).sum();
+    let sum = each + f64::from(loss.extra()?);
+    if backward {
+        loss.backward(1.0, model.params().iter())?;
+    }
+    Ok(sum)
+}
+
+/// Parameters of a size that bends every curve.
+fn spread(model: &dyn Seq2Seq) -> Result<()> {
+    for (n, param) in model.params().iter().enumerate() {
+        let value = param.value();
+        let count = value.elem_count();
+        let noise: Vec<f32> = (0..count)
+            .map(|i| 0.7 * ((i * 37 + n * 11) as f32 * 0.61).sin())
+            .collect();
+        let noise = Tensor::from_vec(noise, value.shape(), value.device())?;
+        param.set(&(value.detach() * 0.3)?.add(&noise)?)?;
+    }
+    Ok(())
+}
+
+/// On the fused path: the invariants compare it with the other.
+fn check(config: &ModelConfig) -> Result<()> {
+    const STEP: f32 = 1e-2;
+    let model = config.build(VOCABULARIES, 3, &Device::Cpu)?;
+    spread(&*model)?;
+    objective(&*model, true)?;
+    for param in model.params().iter() {
+        let gradient = param.gradient().expect("a gradient").flatten_all()?;
+        let gradient = gradient.to_vec1::<f32>()?;
+        let scale = gradient.iter().fold(1f32, |scale, g| scale.max(g.abs()));
+        let value = param.value().copy()?;
+        let flat = value.flatten_all()?.to_vec1::<f32>()?;
+        let at = |index: usize, step: f32| -> Result<f64> {
+            let mut moved = flat.clone();
+            moved[index] += step;
+            param.set(&Tensor::from_vec(moved, value.shape(), value.device())?)?;
+            objective(&*model, false)
+        };
+        for index in (0..flat.len()).step_by(flat.len().div_ceil(4)) {
+            let slope = (at(index, STEP)? - at(index, -STEP)?) / f64::from(2.0 * STEP);
+            let error = (slope as f32 - gradient[index]).abs() / scale;
+            assert!(
+                error < 5e-3,
+                "{param:?}[{index}] of {config:?}: {} where the loss rises by {slope}",
+                gradient[index]
+            );
+        }
+        param.set(&value)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn every_score_and_alignment_has_the_gradient_that_finite_differences_show() -> Result<()> {
+    for score in ScoreKind::ALL {
+        for align in AlignKind::ALL {
+            for order in [AttentionConfig::bahdanau(), AttentionConfig::default()] {
+                check(&recurrent(AttentionConfig {
+                    score,
+                    align,
+                    window: (align != AlignKind::Global).then_some(2),
+                    ..order
+                }))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_gate_and_the_doubly_stochastic_penalty_have_the_gradients_of_finite_differences() -> Result<()>
+{
+    for order in [AttentionConfig::bahdanau(), AttentionConfig::default()] {
+        check(&recurrent(AttentionConfig {
+            gate: true,
+            doubly_stochastic: 0.8,
+            ..order
+        }))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_transformer_has_them_with_every_score() -> Result<()> {
+    let scores = ScoreKind::ALL.into_iter();
+    for score in scores.filter(|score| score.compares()) {
+        check(&transformer(score))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn the_centre_and_the_width_of_a_predicted_window_learn() -> Result<()> {
+    let config = recurrent(AttentionConfig {
+        align: AlignKind::LocalP,
+        window: Some(2),
+        ..AttentionConfig::default()
+    });
+    let model = config.build(VOCABULARIES, 3, &Device::Cpu)?;
+    objective(&*model, true)?;
+    for name in ["inner.weight", "vector", "width"] {
+        let param = model
+            .params()
+            .get(&format!("model.decoder.attention.align.{name}"));
+        let gradient = param.expect("a parameter").gradient().expect("a gradient");
+        let size = gradient.abs()?.max_all()?.to_scalar::<f32>()?;
+        assert!(size > 1e-4, "{name}: {size}");
+    }
+    Ok(())
+}
