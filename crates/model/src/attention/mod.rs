@@ -11,7 +11,7 @@ mod score;
 pub use align::AlignKind;
 pub(crate) use align::{Align, Scope};
 pub use context::ContextKind;
-pub(crate) use context::{Choice, Context, doubly_stochastic};
+pub(crate) use context::{Choice, Context, Hard, doubly_stochastic};
 pub(crate) use score::Score;
 pub use score::ScoreKind;
 

@@ -6,11 +6,12 @@ use attend_ops::{
 };
 use candle_core::{Result, Tensor};
 
-use super::attention::{AttentionChoice, AttentionConfig, Order};
+use super::attention::{AttentionChoice, Order};
 use super::config::RecurrentConfig;
+use super::looking::Looking;
 use super::schedule::Schedule;
 use super::{gates, recurrent};
-use crate::attention::{Align, Attended, Attention, Context, Read, Scope, Score};
+use crate::attention::{Attended, Choice, Read, Scope};
 use crate::params::Init;
 use crate::seq2seq::Alignment;
 use crate::{Memory, Output};
@@ -30,15 +31,6 @@ struct Layer {
     /// Of a GRU into which something is fed, whose candidate needs the two apart.
     feed: Option<Linear>,
     drop: DropoutSite,
-}
-
-/// The attention, and how the decoder uses it.
-pub(crate) struct Looking {
-    order: Order,
-    /// Whether what a step makes of its context is fed into the next.
-    feeds: bool,
-    pub(crate) attention: Attention,
-    combine: Linear,
 }
 
 /// What one step makes, for each of its rows.
@@ -124,14 +116,13 @@ impl Decoder {
         pass: &Pass,
     ) -> Result<Stepped> {
         let highest = self.layers.len() - 1;
+        let time = scope.positions.first().map_or(0, |&time| time as usize);
         let Some((looking, read)) = self.attention.as_ref().zip(read) else {
-            let time = scope.positions.first().map_or(0, |&time| time as usize);
             self.step_cells(own, (input, rows), None, time, pass)?;
             let top = self.output_of(&own[highest])?;
             let attended = None;
             return Ok(Stepped { top, attended });
         };
-        let time = scope.positions.first().map_or(0, |&time| time as usize);
         let attend = |query: &Tensor| looking.attention.attend(query, read, scope, pass);
         match looking.order {
             Order::Bahdanau => {
@@ -322,9 +313,7 @@ impl Stepped {
             .iter()
             .map(|step| step.attended.as_ref()?.choice.clone())
             .collect::<Option<Vec<_>>>();
-        let choice = choices
-            .map(|all| crate::attention::Choice::join(&all))
-            .transpose()?;
+        let choice = choices.map(|all| Choice::join(&all)).transpose()?;
         let attended = context.zip(weights).map(|(context, weights)| Attended {
             context,
             weights,
@@ -332,43 +321,5 @@ impl Stepped {
         });
         let top = top.expect("a target has at least one step");
         Ok(Self { top, attended })
-    }
-}
-
-impl Looking {
-    fn new(config: &AttentionConfig, e: usize, h: usize, init: &mut Init) -> Result<Self> {
-        let name = "model.decoder.attention";
-        let score = format!("{name}.score");
-        let align = format!("{name}.align");
-        let context = format!("{name}.context");
-        let attention = Attention {
-            score: Score::new(config.score, &score, h, config.positions(), init)?,
-            align: Align::new(config.align, &align, h, config.window(), init)?,
-            context: Context::new(config.context, &context, config.entropy(), init)?,
-            gate: match config.gate {
-                true => Some(init.linear(&format!("{name}.gate"), h, 1)?),
-                false => None,
-            },
-        };
-        let combine = "model.decoder.combine";
-        Ok(Self {
-            order: config.order,
-            feeds: config.feeds(),
-            attention,
-            combine: match config.order {
-                Order::Bahdanau => init.linear(combine, 2 * h + e, h)?,
-                Order::Luong => init.matrix(combine, 2 * h, h)?,
-            },
-        })
-    }
-
-    /// Whether the attention of a step goes into a step.
-    fn is_fed(&self) -> bool {
-        self.order == Order::Bahdanau || self.feeds
-    }
-
-    /// tanh(W [parts])
-    fn combine(&self, parts: &[&Tensor], pass: &Pass) -> Result<Tensor> {
-        linear(&Tensor::cat(parts, 1)?, &[&self.combine], pass)?.tanh()
     }
 }

@@ -11,6 +11,7 @@ mod decoder;
 mod encoder;
 #[cfg(test)]
 mod expectation;
+mod looking;
 mod schedule;
 
 pub use attention::{AttentionChoice, AttentionConfig, Order};
@@ -22,7 +23,7 @@ use attend_ops::{
 };
 use candle_core::{DType, Device, Result, Tensor};
 
-use crate::attention::{Context, Read, Scope, doubly_stochastic};
+use crate::attention::{Context, Hard, Read, Scope, doubly_stochastic};
 use crate::embedding::Tables;
 use crate::params::Init;
 use crate::{AttentionMap, Memory, Output, Packed, Params, Place, Seq2Seq, State, Vocabularies};
@@ -65,6 +66,14 @@ impl Recurrent {
             hidden_drop: drop("model.decoder.output"),
             params: init.finish(),
         })
+    }
+
+    /// The context, if it is a hard one.
+    fn hard(&self) -> Option<&Hard> {
+        match &self.decoder.attention.as_ref()?.attention.context {
+            Context::Hard(hard) => Some(hard),
+            Context::Soft => None,
+        }
     }
 
     /// Embeddings times √e, then dropout.
@@ -140,32 +149,16 @@ impl Seq2Seq for Recurrent {
         let Some(alignment) = output.alignment.as_ref().filter(|_| pass.trains()) else {
             return Ok(loss);
         };
-        let mut extra = Vec::new();
+        let mut extra = Tensor::zeros((), DType::F32, output.hidden.device())?;
         if self.doubly_stochastic > 0.0 {
             let (queries, keys) = (&target.segments, &alignment.keys);
             let lambda = self.doubly_stochastic;
-            extra.push(doubly_stochastic(
-                &alignment.weights,
-                queries,
-                keys,
-                lambda,
-            )?);
+            extra = (extra + doubly_stochastic(&alignment.weights, queries, keys, lambda)?)?;
         }
-        let context = self
-            .decoder
-            .attention
-            .as_ref()
-            .map(|it| &it.attention.context);
-        if let (Some(Context::Hard(hard)), Some(choice)) = (context, &alignment.choice) {
-            extra.push(hard.reinforce(choice, &loss.each, &target.segments)?);
+        if let (Some(hard), Some(choice)) = (self.hard(), &alignment.choice) {
+            extra = (extra + hard.reinforce(choice, &loss.each, &target.segments)?)?;
         }
-        match extra
-            .into_iter()
-            .reduce(|a, b| (a + b).expect("two scalars"))
-        {
-            Some(extra) => Ok(loss.with(extra)),
-            None => Ok(loss),
-        }
+        Ok(loss.with(extra))
     }
 
     fn attention(&self, source: &Packed, target: &Packed, path: Path) -> Result<Vec<AttentionMap>> {

@@ -2,6 +2,7 @@
 
 mod defence; // numbers that are not finite, batches that are too large
 mod errors; // what a user can get wrong
+mod history; // every system of configs/history
 mod resume; // stopped, killed and resumed runs end with the same bits
 mod tiny; // a corpus, a config and the binary, for the others
 mod tools; // doctor, diff, verify-resume, and damage of every kind

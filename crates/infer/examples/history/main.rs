@@ -1,0 +1,130 @@
+//! Measures the runs of `scripts/history.sh` and writes what it finds into a page: a table between two
+//! markers, and a plot of BLEU by the length of the source beside it.
+
+mod plot;
+mod system;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{fs, io};
+
+use attend_data::Corpus;
+use attend_infer::{Result, cli};
+use clap::Parser;
+
+use system::System;
+
+/// Measure the history of attention.
+#[derive(Parser)]
+struct Cli {
+    /// The folder with a run for every system
+    runs: PathBuf,
+
+    /// Corpora to translate, without the language: `data/quickstart/test`
+    #[arg(long, required = true)]
+    corpus: Vec<PathBuf>,
+
+    /// The page with the markers between which the table goes
+    #[arg(long)]
+    page: PathBuf,
+
+    /// Where the plot goes
+    #[arg(long)]
+    plot: PathBuf,
+
+    #[command(flatten)]
+    compute: cli::ComputeArgs,
+}
+
+const BEGIN: &str = "<!-- begin: written by scripts/history.sh -->\n";
+const END: &str = "<!-- end -->\n";
+
+fn main() -> ExitCode {
+    cli::start_log("warn");
+    match run(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => cli::report(&*error, None),
+    }
+}
+
+fn run(cli: &Cli) -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let (device, path) = cli.compute.start()?;
+    let corpora = cli.corpus.iter().map(|path| read(path));
+    let corpora = corpora.collect::<io::Result<Vec<Corpus>>>()?;
+    let mut systems = Vec::new();
+    for folder in folders(&cli.runs)? {
+        let system = System::measure(&folder, &corpora, &device, path)?;
+        tracing::warn!("{}: {:.2} BLEU", system.name, system.scores[0]);
+        systems.push(system);
+    }
+    systems.sort_by_key(System::year_and_name);
+    let page = fs::read_to_string(&cli.page)?;
+    fs::write(&cli.page, with_table(&page, &table(&systems, &cli.corpus))?)?;
+    fs::write(&cli.plot, plot::by_length(&systems))?;
+    Ok(())
+}
+
+fn folders(runs: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(runs)?.collect::<io::Result<Vec<_>>>()?;
+    let folders = entries.into_iter().map(|entry| entry.path());
+    Ok(folders.filter(|path| path.join("best").exists()).collect())
+}
+
+/// English and German lines.
+fn read(path: &Path) -> io::Result<Corpus> {
+    let side = |language: &str| -> io::Result<Vec<String>> {
+        let text = fs::read_to_string(path.with_extension(language))?;
+        Ok(text.lines().map(str::to_string).collect())
+    };
+    Corpus::new(side("en")?, side("de")?).map_err(io::Error::other)
+}
+
+fn table(systems: &[System], corpora: &[PathBuf]) -> String {
+    let names = corpora.iter().map(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        format!(" BLEU, {name} |")
+    });
+    let mut text = format!(
+        "| system | parameters | tokens/s |{}\n|---|--:|--:|{}\n",
+        names.collect::<String>(),
+        "--:|".repeat(corpora.len())
+    );
+    for system in systems {
+        let scores = system.scores.iter().map(|score| format!(" {score:.2} |"));
+        text += &format!(
+            "| [{0}](../configs/history/{0}.toml) | {1} | {2} |{3}\n",
+            system.name,
+            thousands(system.parameters),
+            thousands(system.tokens_per_second),
+            scores.collect::<String>(),
+        );
+    }
+    text
+}
+
+fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn with_table(page: &str, table: &str) -> io::Result<String> {
+    let parts = page.split_once(BEGIN).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(END)?;
+        Some((before, after))
+    });
+    match parts {
+        Some((before, after)) => Ok(format!("{before}{BEGIN}\n{table}\n{END}{after}")),
+        None => Err(io::Error::other(format!(
+            "the page has no place for the table: put {} and {} into it",
+            BEGIN.trim(),
+            END.trim()
+        ))),
+    }
+}

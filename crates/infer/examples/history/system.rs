@@ -1,0 +1,100 @@
+use std::fs;
+use std::path::Path;
+
+use attend_data::Corpus;
+use attend_infer::metrics::bleu;
+use attend_infer::{Bundle, Translator};
+use candle_core::Device;
+
+/// One system of the history, as measured.
+pub(crate) struct System {
+    pub(crate) name: String,
+    pub(crate) parameters: usize,
+    /// Target tokens a second, the median over the lines of its log.
+    pub(crate) tokens_per_second: usize,
+    /// BLEU of each corpus.
+    pub(crate) scores: Vec<f64>,
+    /// BLEU by the length of the source.
+    pub(crate) by_length: Vec<(usize, f64)>,
+}
+
+/// How many lengths, in words, make a point of the plot.
+const BUCKET: usize = 5;
+/// Fewer sentences say too little.
+const LEAST: usize = 25;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+impl System {
+    pub(crate) fn measure(
+        folder: &Path,
+        corpora: &[Corpus],
+        device: &Device,
+        path: attend_model::Path,
+    ) -> Result<Self> {
+        let bundle = Bundle::open(folder, device)?;
+        let Bundle {
+            model,
+            tokenizers,
+            decode,
+            ..
+        } = &bundle;
+        let translator = Translator::new(&**model, tokenizers, decode, path);
+        let mut scores = Vec::new();
+        let mut all = Vec::new();
+        for corpus in corpora {
+            let translations = translator.translate(&corpus.source)?;
+            let lines = translations.iter().map(|line| line.text().to_string());
+            let lines: Vec<String> = lines.collect();
+            scores.push(bleu(&lines, &corpus.target)?.score);
+            let words = corpus.source.iter().map(|line| line.split(' ').count());
+            all.extend(words.zip(lines).zip(corpus.target.iter().cloned()));
+        }
+        Ok(Self {
+            name: folder
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into(),
+            parameters: model.params().count(),
+            tokens_per_second: speed(folder)?,
+            scores,
+            by_length: by_length(all)?,
+        })
+    }
+
+    pub(crate) fn year_and_name(&self) -> (String, String) {
+        let year = self.name.split('-').nth(1).unwrap_or_default();
+        (year.to_string(), self.name.clone())
+    }
+}
+
+/// BLEU of the sentences of each bucket, at the middle of its lengths.
+fn by_length(all: Vec<((usize, String), String)>) -> Result<Vec<(usize, f64)>> {
+    let longest = all.iter().map(|((words, _), _)| *words).max().unwrap_or(0);
+    let mut points = Vec::new();
+    for bucket in 0..=longest / BUCKET {
+        let lengths = bucket * BUCKET..(bucket + 1) * BUCKET;
+        let here = all.iter().filter(|((words, _), _)| lengths.contains(words));
+        let (lines, references): (Vec<_>, Vec<_>) = here
+            .map(|((_, line), reference)| (line.as_str(), reference.as_str()))
+            .unzip();
+        if lines.len() >= LEAST {
+            let middle = bucket * BUCKET + BUCKET / 2;
+            points.push((middle, bleu(&lines, &references)?.score));
+        }
+    }
+    Ok(points)
+}
+
+fn speed(folder: &Path) -> Result<usize> {
+    let log = fs::read_to_string(folder.join("metrics.jsonl"))?;
+    let speeds = log.lines().filter_map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).ok()?;
+        line["tokens_per_second"].as_f64()
+    });
+    let mut speeds: Vec<f64> = speeds.collect();
+    speeds.sort_by(f64::total_cmp);
+    let median = speeds.get(speeds.len() / 2).copied().unwrap_or_default();
+    Ok(median.round() as usize)
+}

@@ -1,0 +1,113 @@
+//! Every system of `configs/history`: small, but as its config says in all else.
+
+use std::fs;
+use std::path::PathBuf;
+
+use attend_infer::{Bundle, DecodeConfig, Translator};
+use attend_model::Path;
+use candle_core::Device;
+
+use crate::tiny::{Tiny, wait_for_step};
+
+/// The configs with their names.
+fn systems() -> Vec<(String, PathBuf)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../configs/history");
+    let entries = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut systems: Vec<_> = entries
+        .map(|path| (path.file_stem().unwrap().to_string_lossy().into(), path))
+        .collect();
+    systems.sort();
+    systems
+}
+
+/// What makes a config small, by its family.
+fn small(config: &str) -> Vec<&'static str> {
+    let model: &[&str] = if config.contains("[model.recurrent]") {
+        &["model.recurrent.d_embed=16", "model.recurrent.d_hidden=16"]
+    } else if config.contains("[model.snail]") {
+        &[
+            "model.snail.d_model=16",
+            "model.snail.filters=8",
+            "model.snail.d_key=8",
+            "model.snail.d_value=8",
+        ]
+    } else {
+        &["model.transformer.d_model=16", "model.transformer.d_ff=24"]
+    };
+    let rest = [
+        "data.source=a",
+        "data.target=b",
+        "data.train=train",
+        "data.valid=valid",
+        "data.test=test",
+        "data.batch_tokens=60",
+        "data.tokenizer.vocab_size=60",
+        "train.steps=14",
+        "train.accumulate=2",
+        "train.validate_every=7",
+        "train.save_every=4",
+        "train.log_every=1",
+        "train.schedule.warmup=4",
+        "decode.max_length=12",
+    ];
+    [model, &rest].concat()
+}
+
+#[test]
+fn every_system_resumes_to_the_same_bits_after_a_kill_and_translates_greedily_and_by_beam() {
+    let tiny = Tiny::new();
+    let systems = systems();
+    assert!(systems.len() >= 12, "{systems:?}");
+    for (name, path) in systems {
+        let config = fs::read_to_string(&path).unwrap();
+        let changes = small(&config);
+        let train = |out: &str, threads: &str| {
+            let mut arguments = vec!["run".to_string(), path.display().to_string()];
+            let out = format!("out={out}");
+            for change in changes.iter().copied().chain([&*out]) {
+                arguments.extend(["--set".to_string(), change.to_string()]);
+            }
+            arguments.extend(["--threads".to_string(), threads.to_string()]);
+            arguments
+        };
+        let (whole, broken) = (format!("{name}-whole"), format!("{name}-broken"));
+        let arguments = train(&whole, "1");
+        tiny.must(&arguments.iter().map(|a| &**a).collect::<Vec<_>>());
+
+        let arguments = train(&broken, "2");
+        let arguments: Vec<&str> = arguments.iter().map(|a| &**a).collect();
+        let mut child = tiny.command(&arguments).spawn().unwrap();
+        wait_for_step(&mut child, &tiny.path(&broken), 6);
+        child.kill().unwrap(); // SIGKILL
+        child.wait().unwrap();
+        tiny.must(&["resume", &broken]);
+        assert!(tiny.outcome(&whole) == tiny.outcome(&broken), "{name}");
+        assert_eq!(tiny.log(&whole), tiny.log(&broken), "{name}");
+
+        let bundle = Bundle::open(&tiny.path(&whole), &Device::Cpu).unwrap();
+        let lines = [
+            "one two three",
+            "",
+            "eight seven six five four three two one",
+        ];
+        for beam in [1, 4] {
+            let decode = DecodeConfig {
+                beam,
+                ..bundle.decode.clone()
+            };
+            let model = &*bundle.model;
+            let translator = Translator::new(model, &bundle.tokenizers, &decode, Path::Fused);
+            let translations = translator.translate(&lines).unwrap();
+            assert_eq!(translations.len(), lines.len(), "{name}");
+            // A sentence alone is translated as it is among others.
+            let alone = translator.translate(&lines[2..]).unwrap();
+            assert_eq!(
+                alone[0].text(),
+                translations[2].text(),
+                "{name}, beam {beam}"
+            );
+        }
+    }
+}
