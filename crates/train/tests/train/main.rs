@@ -1,5 +1,6 @@
 //! The `train` binary, as a user meets it.
 
+mod alignment; // what a trained attention looks at
 mod defence; // numbers that are not finite, batches that are too large
 mod errors; // what a user can get wrong
 mod history; // every system of configs/history
