@@ -16,6 +16,7 @@ if command -v python3 >/dev/null; then # the benchmarks that need nothing else s
   step python3 scripts/bench/scaling.py --shape tiny --quick
   step python3 scripts/bench/whole_program.py --first 5 --steps 20 --rounds 1
 fi
+step scripts/history.sh --quick
 if [ "${1:-}" != --fast ]; then
   step scripts/quickstart.sh
 fi
