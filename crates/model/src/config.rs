@@ -3,7 +3,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Recurrent, RecurrentConfig, Seq2Seq, Transformer, TransformerConfig};
+use crate::{
+    Recurrent, RecurrentConfig, Seq2Seq, Snail, SnailConfig, Transformer, TransformerConfig,
+};
 
 /// Which model is trained: one table, named after its family.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,6 +16,9 @@ pub enum ModelConfig {
     /// A recurrent encoder and decoder, with or without attention (Sutskever et al. 2014, Bahdanau et
     /// al. 2015, Luong et al. 2015).
     Recurrent(RecurrentConfig),
+    /// Causal convolutions and attention in turns, without positions: "A Simple Neural Attentive
+    /// Meta-Learner" (Mishra et al. 2017).
+    Snail(SnailConfig),
 }
 
 impl Default for ModelConfig {
@@ -57,6 +62,7 @@ impl ModelConfig {
         match self {
             ModelConfig::Transformer(config) => config.validate(),
             ModelConfig::Recurrent(config) => config.validate(),
+            ModelConfig::Snail(config) => config.validate(),
         }
     }
 
@@ -65,6 +71,7 @@ impl ModelConfig {
         match self {
             ModelConfig::Transformer(config) => config.validate_with(vocabularies),
             ModelConfig::Recurrent(config) => config.validate_with(vocabularies),
+            ModelConfig::Snail(config) => config.validate_with(vocabularies),
         }
     }
 
@@ -73,6 +80,7 @@ impl ModelConfig {
         match self {
             ModelConfig::Transformer(config) => config.activations(vocabularies),
             ModelConfig::Recurrent(config) => config.activations(vocabularies),
+            ModelConfig::Snail(config) => config.activations(vocabularies),
         }
     }
 
@@ -81,6 +89,7 @@ impl ModelConfig {
         match self {
             ModelConfig::Transformer(config) => config.d_model,
             ModelConfig::Recurrent(config) => config.d_hidden,
+            ModelConfig::Snail(config) => config.d_model,
         }
     }
 
@@ -116,6 +125,7 @@ impl ModelConfig {
             ModelConfig::Recurrent(config) => {
                 Box::new(Recurrent::new(config, vocabularies, seed, device)?)
             }
+            ModelConfig::Snail(config) => Box::new(Snail::new(config, vocabularies, seed, device)?),
         })
     }
 }

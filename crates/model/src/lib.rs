@@ -9,6 +9,7 @@ mod packed;
 mod params;
 mod recurrent;
 mod seq2seq;
+mod snail;
 mod transformer;
 
 pub use attend_ops::{
@@ -23,4 +24,5 @@ pub use recurrent::{
     AttentionChoice, AttentionConfig, CellKind, Order, Recurrent, RecurrentConfig,
 };
 pub use seq2seq::{AttentionMap, Memory, Output, Place, Seq2Seq, State};
+pub use snail::{Snail, SnailConfig};
 pub use transformer::{Activation, Norm, Scores, Transformer, TransformerConfig};

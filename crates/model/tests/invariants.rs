@@ -2,8 +2,8 @@
 
 use attend_model::{
     Activation, AlignKind, AttentionChoice, AttentionConfig, CellKind, ContextKind, ModelConfig,
-    Norm, Packed, Pass, Path, RecurrentConfig, ScoreKind, Scores, Seq2Seq, Tie, TransformerConfig,
-    Vocabularies,
+    Norm, Packed, Pass, Path, RecurrentConfig, ScoreKind, Scores, Seq2Seq, SnailConfig, Tie,
+    TransformerConfig, Vocabularies,
 };
 use candle_core::{Device, Result, Tensor};
 
@@ -53,6 +53,7 @@ fn configs() -> Vec<ModelConfig> {
         }));
     }
     configs.extend(recurrent().into_iter().map(ModelConfig::Recurrent));
+    configs.extend(snail().into_iter().map(ModelConfig::Snail));
     configs
 }
 
@@ -143,6 +144,26 @@ fn orders() -> [AttentionConfig; 3] {
         ..AttentionConfig::default()
     };
     [AttentionConfig::bahdanau(), feeding(true), feeding(false)]
+}
+
+/// Every tie; no convolution, and spans below and above the length of the sentences; one block and two.
+fn snail() -> Vec<SnailConfig> {
+    let mut configs = Vec::new();
+    for (tie, blocks) in [(Tie::All, 1), (Tie::Decoder, 2), (Tie::None, 2)] {
+        for span in [1, 2, 3, 16] {
+            configs.push(SnailConfig {
+                blocks,
+                d_model: 12,
+                filters: 5,
+                span,
+                d_key: 6,
+                d_value: 7,
+                dropout: 0.2,
+                tie,
+            });
+        }
+    }
+    configs
 }
 
 /// Runs a test on every variant and path.

@@ -29,6 +29,7 @@ pub mod random;
 mod recurrent;
 mod segments;
 mod shared;
+mod shift;
 mod simd;
 mod sublayer;
 #[cfg(test)]
@@ -51,6 +52,7 @@ pub use random::{Dropout, Site};
 pub use recurrent::{Cell, Direction, cell, recurrence};
 pub use segments::Segments;
 pub use shared::Shared;
+pub use shift::{beside, gated, shift};
 pub use simd::log_sum_exp;
 pub use sublayer::{
     Body, DropoutSite, FeedForward, MultiHead, Order, Residual, Source, Sublayer, stack,

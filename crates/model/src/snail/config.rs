@@ -1,0 +1,149 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Activations, ConfigError, Tie, Vocabularies};
+
+/// `[model.snail]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SnailConfig {
+    /// Blocks of the encoder, and as many of the decoder: convolutions, then attention.
+    pub blocks: usize,
+    /// Width of the embeddings, of the encoder's output and of the decoder's.
+    pub d_model: usize,
+    /// Channels that each convolution adds.
+    pub filters: usize,
+    /// Tokens that the convolutions of a block see: there are ⌈log₂ span⌉, each reaching twice as far back
+    /// as the one before.
+    pub span: usize,
+    /// Width of the queries and keys.
+    pub d_key: usize,
+    /// Width of the values: channels that each attention adds.
+    pub d_value: usize,
+    /// Dropout on embeddings, on the channels that are added, and on what tokens are predicted from.
+    pub dropout: f32,
+    /// Which embeddings and output matrices are one and the same.
+    pub tie: Tie,
+}
+
+impl Default for SnailConfig {
+    fn default() -> Self {
+        Self {
+            blocks: 2,
+            d_model: 256,
+            filters: 128,
+            span: 32,
+            d_key: 128,
+            d_value: 128,
+            dropout: 0.1,
+            tie: Tie::Decoder,
+        }
+    }
+}
+
+/// Sizes above this are taken for a slip of the pen.
+const LARGEST: usize = 100_000;
+
+impl SnailConfig {
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let error = |key, message, hint: &str| {
+            let hint = hint.to_string();
+            Err(ConfigError { key, message, hint })
+        };
+        let sizes = [
+            ("model.snail.blocks", self.blocks),
+            ("model.snail.d_model", self.d_model),
+            ("model.snail.filters", self.filters),
+            ("model.snail.span", self.span),
+            ("model.snail.d_key", self.d_key),
+            ("model.snail.d_value", self.d_value),
+        ];
+        for (key, size) in sizes {
+            if !(1..=LARGEST).contains(&size) {
+                return error(key, format!("is {size}"), "it must be from 1 to 100,000");
+            }
+        }
+        if !(0.0..1.0).contains(&self.dropout) {
+            return error(
+                "model.snail.dropout",
+                format!("is {}", self.dropout),
+                "it must be at least 0 and below 1",
+            );
+        }
+        Ok(())
+    }
+
+    pub fn validate_with(&self, vocabularies: Vocabularies) -> Result<(), ConfigError> {
+        self.validate()?;
+        self.tie.validate("model.snail.tie", vocabularies)
+    }
+
+    /// How far back each convolution of a block reaches: 1, 2, 4, … 2^⌈log₂ span⌉ / 2.
+    pub(super) fn dilations(&self) -> impl Iterator<Item = usize> + use<> {
+        let layers = self.span.next_power_of_two().ilog2();
+        (0..layers).map(|layer| 1 << layer)
+    }
+
+    /// What each convolution keeps of a token: its input, shifted, beside that, and beside what it adds;
+    /// what each attention does, of its queries, keys and values; and the gradients of the widest features.
+    pub(crate) fn activations(&self, vocabularies: Vocabularies) -> Activations {
+        let (d, blocks) = (self.d_model, self.blocks);
+        let side = |attentions: usize| {
+            let (mut width, mut kept) = (d, 0);
+            for _ in 0..blocks {
+                for _ in self.dilations() {
+                    kept += 4 * width + 5 * self.filters;
+                    width += self.filters;
+                }
+                for _ in 0..attentions {
+                    kept += width + 3 * self.d_key + 5 * self.d_value;
+                    width += self.d_value;
+                }
+            }
+            kept + 6 * width + 6 * d
+        };
+        let read = 3 * blocks * (self.d_key + self.d_value); // the decoder's keys and values of the memory
+        Activations {
+            source: side(1) + read,
+            target: side(2),
+            fixed: vocabularies.target * d,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dilations_double_until_they_cover_the_span() {
+        let dilations = |span| {
+            let config = SnailConfig {
+                span,
+                ..SnailConfig::default()
+            };
+            config.dilations().collect::<Vec<_>>()
+        };
+        assert!(dilations(1).is_empty());
+        assert_eq!(dilations(2), [1]);
+        assert_eq!(dilations(3), [1, 2]);
+        assert_eq!(dilations(32), [1, 2, 4, 8, 16]);
+        assert_eq!(dilations(33), [1, 2, 4, 8, 16, 32]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_its_key() {
+        let none = SnailConfig {
+            filters: 0,
+            ..SnailConfig::default()
+        };
+        let error = none.validate().unwrap_err();
+        assert_eq!(error.to_string(), "model.snail.filters: is 0");
+        let all = SnailConfig {
+            dropout: 1.0,
+            ..SnailConfig::default()
+        };
+        let error = all.validate().unwrap_err();
+        assert_eq!(error.to_string(), "model.snail.dropout: is 1");
+    }
+}
