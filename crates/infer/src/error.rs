@@ -77,6 +77,14 @@ pub enum Error {
     #[error("the model's scores are not numbers: its weights hold NaN or are far too large")]
     NotANumber,
 
+    /// A model that was asked what it attends to, and attends to nothing.
+    #[error("the model has no attention to draw")]
+    NoAttention,
+
+    /// A picture could not be made of pixels.
+    #[error("cannot draw the picture: {message}")]
+    Draw { message: String },
+
     /// A device that was asked for and cannot be had.
     #[error("{message}")]
     Device { message: String, hint: String },
@@ -118,6 +126,10 @@ impl Error {
             Self::NotANumber => "the training has diverged: use an earlier checkpoint, or train \
                  again with a lower learning rate"
                 .into(),
+            Self::NoAttention => "it was trained with `attention = \"none\"`: train one that has \
+                 attention, such as `attention = \"luong\"`"
+                .into(),
+            Self::Draw { .. } => "draw it as .svg, which needs no pixels".into(),
             Self::Device { hint, .. } | Self::Usage { hint, .. } => hint.clone(),
             Self::Metric(_) | Self::Model(_) | Self::Read { .. } | Self::Write { .. } => {
                 return None;

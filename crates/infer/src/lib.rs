@@ -1,4 +1,4 @@
-//! A trained bundle made useful: search, translate, evaluate.
+//! A trained bundle made useful: search, translate, evaluate, draw.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -8,6 +8,9 @@
 //! | `translate` | lines in, lines out |
 //! | `evaluate` | how good those lines are |
 //! | `metrics/` | BLEU and chrF |
+//! | `align` | a sentence pair to what attends to what |
+//! | `pieces` | tokens to be looked at one by one |
+//! | `heatmap/` | attention as a picture |
 //! | `cli` | what the command lines of `train` and `infer` share |
 //!
 //! ```no_run
@@ -26,15 +29,19 @@
 //! # }
 //! ```
 
+mod align;
 mod bundle;
 pub mod cli;
 mod decode;
 mod error;
 mod evaluate;
+pub mod heatmap;
 pub mod metrics;
+mod pieces;
 mod search;
 mod translate;
 
+pub use align::{Aligner, Alignment, Sentence};
 pub use bundle::{Bundle, BundleConfig, Entry, Manifest, sha256};
 pub use decode::{DecodeConfig, LengthMeasure};
 pub use error::{Error, Result};

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use attend_infer::{Result, cli};
 use clap::{Parser, Subcommand};
 
-use commands::{evaluate, translate};
+use commands::{attend, evaluate, translate};
 
 #[global_allocator]
 static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Use a trained model: translate text, or measure how well it translates.
+/// Use a trained model: translate text, measure how well it translates, or draw what it attends to.
 ///
 /// RUN is the folder that `train` wrote (its best checkpoint is taken), one of the checkpoints in
 /// it, or a bundle.
@@ -27,6 +27,7 @@ struct Cli {
 enum Command {
     Translate(translate::Args),
     Evaluate(evaluate::Args),
+    Attend(attend::Args),
 }
 
 fn main() -> ExitCode {
@@ -44,5 +45,6 @@ fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Translate(args) => translate::run(args),
         Command::Evaluate(args) => evaluate::run(args),
+        Command::Attend(args) => attend::run(args),
     }
 }

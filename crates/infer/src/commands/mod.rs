@@ -1,6 +1,8 @@
 //! One file per command, and what they share.
 
+pub(crate) mod attend;
 mod blocks;
+mod drawing;
 pub(crate) mod evaluate;
 mod output;
 pub(crate) mod translate;

@@ -5,10 +5,10 @@ use std::process::{Command, Stdio};
 
 use crate::fixture::{LINES, with_bundle};
 
-struct Ran {
-    code: i32,
-    stdout: String,
-    stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 fn command() -> Command {
@@ -18,7 +18,7 @@ fn command() -> Command {
 }
 
 /// Runs `infer` in a folder, with `input` on stdin.
-fn infer(folder: &Path, args: &[&str], input: &[u8]) -> Ran {
+pub(crate) fn infer(folder: &Path, args: &[&str], input: &[u8]) -> Ran {
     let mut child = command()
         .args(args)
         .current_dir(folder)
@@ -135,7 +135,7 @@ fn options_change_the_search() {
 }
 
 /// Exit code 1, nothing on stdout, and on stderr the error, a blank line and a hint.
-fn assert_error(folder: &Path, args: &[&str], input: &[u8], error: &str, hint: &str) {
+pub(crate) fn assert_error(folder: &Path, args: &[&str], input: &[u8], error: &str, hint: &str) {
     let ran = infer(folder, args, input);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let expected = format!("error: {error}\n\nhint: ");
@@ -230,6 +230,9 @@ fn wrong_usage_exits_with_2() {
         "translate bundle --greedy --beam 4",
         "translate bundle --n-best 0",
         "evaluate bundle --src a",
+        "attend bundle --text a",
+        "attend bundle --text a -o a.svg --layer 0",
+        "attend bundle --text a -o a.svg --part middle",
     ] {
         let args: Vec<&str> = args.split_whitespace().collect();
         let ran = infer(folder.path(), &args, b"");

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use attend_data::{Corpus, TokenizerConfig, Tokenizers};
 use attend_infer::{Bundle, DecodeConfig};
-use attend_model::{ModelConfig, Seq2Seq, Tie, TransformerConfig, Vocabularies};
+use attend_model::{
+    AttentionChoice, ModelConfig, RecurrentConfig, Seq2Seq, Tie, TransformerConfig, Vocabularies,
+};
 use candle_core::{Device, Tensor};
 use tempfile::TempDir;
 
@@ -34,6 +36,20 @@ impl Fixture {
 
     pub(crate) fn separate() -> Self {
         Self::new(false)
+    }
+
+    /// A recurrent model in place of the Transformer.
+    pub(crate) fn recurrent(attention: AttentionChoice) -> Self {
+        let mut fixture = Self::new(true);
+        fixture.config = ModelConfig::Recurrent(RecurrentConfig {
+            d_embed: 16,
+            d_hidden: 16,
+            attention,
+            ..RecurrentConfig::default()
+        });
+        let model = fixture.config.build(fixture.vocabularies, 7, &Device::Cpu);
+        fixture.model = model.unwrap();
+        fixture
     }
 
     fn new(joint: bool) -> Self {

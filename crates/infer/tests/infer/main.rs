@@ -1,5 +1,6 @@
 //! Bundles, translation and the `infer` command, from outside.
 
+mod attend; // what attends to what, as weights and as pictures
 mod bundle; // files in a folder to a model, and what may be wrong with them
 mod command; // the binary: what it prints, where, and its exit codes
 mod fixture; // a tiny bundle of random weights

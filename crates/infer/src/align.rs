@@ -1,0 +1,184 @@
+use attend_data::{Tokenizer, Tokenizers};
+use attend_model::{AttentionMap, Packed, Path, Place, Seq2Seq, on_pool};
+use candle_core::DType;
+
+use crate::heatmap::{Axes, Panel, Picture};
+use crate::pieces::pieces;
+use crate::{DecodeConfig, Error, Result, Translator};
+
+/// What a decoder reads before the first token. The vocabulary has no name for it, books have.
+const START: &str = "<s>";
+
+/// A sentence and its translation in, what attends to what out.
+pub struct Aligner<'a> {
+    model: &'a dyn Seq2Seq,
+    tokenizers: &'a Tokenizers,
+    translator: Translator<'a>,
+    path: Path,
+}
+
+/// One side of a sentence pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sentence {
+    pub text: String,
+    /// With `</s>` at the end.
+    pub tokens: Vec<u32>,
+    /// The same tokens, readable.
+    pub pieces: Vec<String>,
+}
+
+/// A sentence, its translation, and how the model attends to them.
+#[derive(Clone, Debug)]
+pub struct Alignment {
+    pub source: Sentence,
+    pub target: Sentence,
+    /// None if the model has no attention.
+    pub maps: Vec<AttentionMap>,
+}
+
+impl<'a> Aligner<'a> {
+    pub fn new(
+        model: &'a dyn Seq2Seq,
+        tokenizers: &'a Tokenizers,
+        config: &'a DecodeConfig,
+        path: Path,
+    ) -> Self {
+        Self {
+            model,
+            tokenizers,
+            translator: Translator::new(model, tokenizers, config, path),
+            path,
+        }
+    }
+
+    /// With `target` as the translation, or else the model's own. The model reads it token by token
+    /// and at each is asked what it attends to, whatever it would have said itself.
+    pub fn align(&self, text: &str, target: Option<&str>) -> Result<Alignment> {
+        let source = Sentence::encode(self.tokenizers.source(), text)?;
+        if text.trim().is_empty() || source.tokens.len() < 2 {
+            return Err(Error::Usage {
+                message: "there is no word to translate".into(),
+                hint: "give a sentence".into(),
+            });
+        }
+        let target = match target {
+            Some(target) => Sentence::encode(self.tokenizers.target(), target)?,
+            None => {
+                let best = self.translator.translate(&[text])?.swap_remove(0);
+                let best = best.hypotheses.into_iter().next();
+                let (text, tokens) = best.map_or_else(Default::default, |h| (h.text, h.tokens));
+                Sentence::new(self.tokenizers.target(), text, tokens)
+            }
+        };
+        let maps = on_pool(|| {
+            let source = Packed::of_sentences(&[&source.tokens]);
+            let target = Packed::of_sentences(&[&target.tokens]);
+            self.model.attention(&source, &target, self.path)
+        })?;
+        Ok(Alignment {
+            source,
+            target,
+            maps,
+        })
+    }
+}
+
+impl Sentence {
+    fn new(tokenizer: &Tokenizer, text: String, tokens: Vec<u32>) -> Self {
+        let pieces = pieces(tokenizer, &tokens);
+        Self {
+            text,
+            tokens,
+            pieces,
+        }
+    }
+
+    fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Self> {
+        let tokens = tokenizer.encode(text)?;
+        Ok(Self::new(tokenizer, text.into(), tokens))
+    }
+}
+
+impl Alignment {
+    /// What attends, as pieces: the rows of a map.
+    pub fn queries(&self, place: Place) -> &[String] {
+        match place {
+            Place::Encoder => &self.source.pieces,
+            Place::Decoder | Place::Cross => &self.target.pieces,
+        }
+    }
+
+    /// What is attended to, as pieces: the columns of a map. What predicts a token of the target
+    /// has read only those before it, so a decoder's columns are one behind its rows.
+    pub fn keys(&self, place: Place) -> Vec<String> {
+        let pieces = match place {
+            Place::Encoder | Place::Cross => return self.source.pieces.clone(),
+            Place::Decoder => &self.target.pieces,
+        };
+        let read = pieces[..pieces.len().saturating_sub(1)].iter().cloned();
+        std::iter::once(START.to_string()).chain(read).collect()
+    }
+
+    /// Draws maps of one place: rows are layers, columns heads.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn draw(&self, maps: &[&AttentionMap]) -> Result<Picture> {
+        let place = maps[0].place;
+        let mut panels: Vec<Vec<Panel>> = Vec::new();
+        for layer in maps.chunk_by(|a, b| a.layer == b.layer) {
+            let row = layer.iter().map(|map| {
+                let title = format!("layer {}, head {}", map.layer + 1, map.head + 1);
+                Ok(Panel::new(title, weights(map)?))
+            });
+            panels.push(row.collect::<Result<_>>()?);
+        }
+        let picture = Picture::grid(self.axes(place), panels);
+        Ok(picture.described(self.description(place)))
+    }
+
+    /// Draws the mean of maps of one place.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn draw_mean(&self, maps: &[&AttentionMap]) -> Result<Picture> {
+        if maps.len() == 1 {
+            return self.draw(maps);
+        }
+        let place = maps[0].place;
+        let mut mean = weights(maps[0])?;
+        for map in &maps[1..] {
+            for (sum, row) in mean.iter_mut().zip(weights(map)?) {
+                sum.iter_mut().zip(row).for_each(|(sum, w)| *sum += w);
+            }
+        }
+        let count = maps.len() as f32;
+        mean.iter_mut().flatten().for_each(|sum| *sum /= count);
+        let title = format!("mean of {count} heads");
+        let picture = Picture::single(self.axes(place), Panel::new(title, mean));
+        Ok(picture.described(self.description(place)))
+    }
+
+    fn axes(&self, place: Place) -> Axes {
+        Axes::new(&self.keys(place), self.queries(place))
+    }
+
+    fn description(&self, place: Place) -> String {
+        let what = match place {
+            Place::Encoder => "How the source attends to itself.",
+            Place::Decoder => "How the translation attends to itself.",
+            Place::Cross => "How the translation attends to the source.",
+        };
+        let (source, target) = (&self.source.text, &self.target.text);
+        format!("{what} Source: {source} Translation: {target}")
+    }
+}
+
+/// A row for each query.
+fn weights(map: &AttentionMap) -> Result<Vec<Vec<f32>>> {
+    let weights: Vec<Vec<f32>> = map.weights.to_dtype(DType::F32)?.to_vec2()?;
+    match weights.iter().flatten().all(|weight| weight.is_finite()) {
+        true => Ok(weights),
+        false => Err(Error::NotANumber),
+    }
+}

@@ -1,0 +1,319 @@
+use std::fs;
+use std::path::Path;
+
+use attend_infer::heatmap::{Axes, Panel, Picture};
+use attend_infer::{Aligner, Alignment, Error, Translator};
+use attend_model::{AttentionChoice, AttentionConfig, Path as OpsPath, Place};
+use roxmltree::{Document, Node};
+
+use crate::command::{assert_error, infer};
+use crate::fixture::{Fixture, with_bundle};
+
+const TEXT: &str = "the small cat sleeps";
+const TARGET: &str = "die kleine Katze schläft";
+
+fn align(fixture: &Fixture, text: &str, target: Option<&str>) -> Alignment {
+    let (model, tokenizers) = (&*fixture.model, &fixture.tokenizers);
+    let aligner = Aligner::new(model, tokenizers, &fixture.decode, OpsPath::Fused);
+    aligner.align(text, target).unwrap()
+}
+
+/// Elements of this class.
+fn of_class<'a>(document: &'a Document, class: &str) -> Vec<Node<'a, 'a>> {
+    let nodes = document.descendants();
+    let named = nodes.filter(|node| node.attribute("class") == Some(class));
+    named.collect()
+}
+
+fn elements(nodes: &[Node], name: &str) -> usize {
+    let all = nodes.iter().flat_map(Node::descendants);
+    all.filter(|node| node.has_tag_name(name)).count()
+}
+
+fn draw(folder: &Path, options: &[&str]) -> String {
+    let args = ["attend", "bundle", "--text", TEXT, "-o", "-"];
+    let ran = infer(folder, &[&args, options].concat(), b"");
+    assert_eq!((ran.code, &*ran.stderr), (0, ""), "{options:?}");
+    ran.stdout
+}
+
+#[test]
+fn every_map_has_a_piece_for_each_row_and_column_and_rows_add_up_to_one() {
+    for fixture in [Fixture::joint(), Fixture::separate()] {
+        for target in [None, Some(TARGET)] {
+            let alignment = align(&fixture, TEXT, target);
+            assert_eq!(alignment.maps.len(), 2 + 2 * 4); // one layer, two layers; two heads
+            for map in &alignment.maps {
+                let weights: Vec<Vec<f32>> = map.weights.to_vec2().unwrap();
+                assert_eq!(weights.len(), alignment.queries(map.place).len());
+                for row in &weights {
+                    assert_eq!(row.len(), alignment.keys(map.place).len());
+                    assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_decoder_attends_to_what_it_has_read() {
+    let alignment = align(&Fixture::joint(), TEXT, Some(TARGET));
+    let rows = alignment.queries(Place::Decoder);
+    let columns = alignment.keys(Place::Decoder);
+    assert_eq!(rows.last().unwrap(), "</s>");
+    assert_eq!(columns[0], "<s>");
+    assert_eq!(columns[1..], rows[..rows.len() - 1]);
+    assert_eq!(alignment.queries(Place::Cross), rows);
+    assert_eq!(alignment.keys(Place::Cross).last().unwrap(), "</s>");
+    assert_eq!(
+        alignment.keys(Place::Encoder),
+        alignment.queries(Place::Encoder)
+    );
+}
+
+#[test]
+fn without_a_target_the_models_own_translation_is_taken() {
+    let fixture = Fixture::joint();
+    let alignment = align(&fixture, TEXT, None);
+    let target = &alignment.target;
+    assert_eq!(target.pieces.len(), target.tokens.len());
+    let (model, tokenizers) = (&*fixture.model, &fixture.tokenizers);
+    let translator = Translator::new(model, tokenizers, &fixture.decode, OpsPath::Fused);
+    let own = &translator.translate(&[TEXT]).unwrap()[0];
+    assert_eq!(target.text, own.text());
+    assert_eq!(target.tokens, own.hypotheses[0].tokens);
+}
+
+#[test]
+fn a_sentence_without_a_word_is_refused() {
+    let fixture = Fixture::joint();
+    let (model, tokenizers) = (&*fixture.model, &fixture.tokenizers);
+    let aligner = Aligner::new(model, tokenizers, &fixture.decode, OpsPath::Fused);
+    for text in ["", " \u{3000}"] {
+        let error = aligner.align(text, Some("ein Hund")).unwrap_err();
+        assert!(matches!(error, Error::Usage { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_grid_has_a_heatmap_for_every_head_of_every_layer() {
+    let (folder, _) = with_bundle();
+    let alignment = align(&Fixture::joint(), TEXT, None);
+    let cells = alignment.source.tokens.len() * alignment.target.tokens.len();
+    for (options, layers, heads) in [
+        (&[][..], 2, 2),
+        (&["--layer", "2"], 1, 2),
+        (&["--head", "1"], 2, 1),
+    ] {
+        let svg = draw(folder.path(), options);
+        let document = Document::parse(&svg).unwrap();
+        let maps = of_class(&document, "map");
+        assert_eq!(maps.len(), layers * heads, "{options:?}");
+        assert_eq!(of_class(&document, "rows").len(), layers);
+        assert_eq!(of_class(&document, "columns").len(), heads);
+        for map in maps {
+            let drawn = elements(&[map], "rect") - 1; // the frame
+            assert_eq!(drawn, cells);
+            let titles = map
+                .children()
+                .filter(|n| n.attribute("class") == Some("title"));
+            let title = titles.last().unwrap().text().unwrap();
+            assert!(title.starts_with("layer ") && title.contains(", head "));
+        }
+    }
+}
+
+#[test]
+fn a_single_heatmap_tells_every_weight_and_what_it_is_of() {
+    let (folder, _) = with_bundle();
+    for options in [
+        &["--mean"][..],
+        &["--layer", "2", "--head", "1"],
+        &["--mean", "--part", "decoder", "--target", TARGET],
+        &["--part", "encoder", "--head", "2"],
+    ] {
+        let svg = draw(folder.path(), options);
+        let document = Document::parse(&svg).unwrap();
+        let cells = of_class(&document, "cells");
+        assert_eq!(cells.len(), 1, "{options:?}");
+        assert_eq!(elements(&cells, "rect"), elements(&cells, "title"));
+        let (rows, columns) = (of_class(&document, "rows"), of_class(&document, "columns"));
+        let weights = elements(&rows, "text") * elements(&columns, "text");
+        assert_eq!(elements(&cells, "rect"), weights, "{options:?}");
+        let root = document.root_element();
+        assert_eq!(root.attribute("role"), Some("img"));
+        assert!(root.attribute("aria-label").unwrap().contains(TEXT));
+        assert_eq!(svg.contains(TARGET), options.contains(&TARGET));
+        assert!(
+            !svg.contains("href") && !svg.contains("url(h"),
+            "external resources"
+        );
+    }
+}
+
+#[test]
+fn a_recurrent_model_has_one_heatmap_and_without_attention_none() {
+    let attention = AttentionChoice::Some(AttentionConfig::default());
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = folder.path().join("bundle");
+    Fixture::recurrent(attention).write(&bundle);
+    let svg = draw(folder.path(), &[]);
+    let document = Document::parse(&svg).unwrap();
+    assert_eq!(of_class(&document, "map").len(), 1);
+    let check = |args: &str, error: &str, hint: &str| {
+        let args: Vec<&str> = args.split(' ').collect();
+        assert_error(folder.path(), &args, b"", error, hint);
+    };
+    check(
+        "attend bundle --text cat --part encoder -o -",
+        "--part encoder: the model's encoder does not attend to itself",
+        "leave --part out",
+    );
+    check(
+        "attend bundle --text cat --layer 2 -o -",
+        "--layer 2: there is 1 layer",
+        "leave --layer out",
+    );
+    fs::remove_dir_all(&bundle).unwrap();
+    Fixture::recurrent(AttentionChoice::None).write(&bundle);
+    check(
+        "attend bundle --text cat -o -",
+        "the model has no attention to draw",
+        "attention = \"none\"",
+    );
+}
+
+#[test]
+fn what_cannot_be_drawn_is_an_error_that_says_why() {
+    let (folder, _) = with_bundle();
+    let folder = folder.path();
+    let check = |args: &str, error: &str, hint: &str| {
+        let args: Vec<&str> = args.split(' ').collect();
+        assert_error(folder, &args, b"", error, hint);
+    };
+    let layer = "attend bundle --text cat --layer 9 -o a.svg";
+    check(layer, "--layer 9: there are 2 layers", "from 1 to 2");
+    let head = "attend bundle --text cat --head 3 -o a.svg";
+    check(head, "--head 3: there are 2 heads", "from 1 to 2");
+    // Before the model is looked for.
+    let name = "attend nowhere --text cat -o a.pdf";
+    check(name, "a.pdf: neither .svg nor .png", ".svg");
+    let bare = "attend nowhere --text cat -o svg";
+    check(bare, "svg: neither .svg nor .png", ".svg");
+    let folderless = "attend nowhere --text cat -o no/a.svg";
+    check(
+        folderless,
+        "cannot write no/a.svg: its folder is not there",
+        "mkdir -p no",
+    );
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "only the bundle");
+}
+
+#[test]
+fn a_picture_takes_the_place_of_the_one_before() {
+    let (folder, _) = with_bundle();
+    let folder = folder.path();
+    fs::write(folder.join("a.svg"), "x".repeat(1 << 20)).unwrap();
+    let args = ["attend", "bundle", "--text", TEXT, "-o", "a.svg"];
+    let ran = infer(folder, &args, b"");
+    assert_eq!((ran.code, &*ran.stdout, &*ran.stderr), (0, "", ""));
+    let svg = fs::read_to_string(folder.join("a.svg")).unwrap();
+    assert_eq!(svg, draw(folder, &[]));
+    assert_eq!(
+        fs::read_dir(folder).unwrap().count(),
+        2,
+        "nothing is left over"
+    );
+}
+
+#[test]
+#[cfg(feature = "png")]
+fn a_png_is_a_png() {
+    let (folder, _) = with_bundle();
+    let args = ["attend", "bundle", "--text", TEXT, "-o", "a.PNG"];
+    let ran = infer(folder.path(), &args, b"");
+    assert_eq!((ran.code, &*ran.stdout), (0, "")); // on stderr perhaps that there are no fonts
+    let png = fs::read(folder.path().join("a.PNG")).unwrap();
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
+    assert!(png.len() > 2000, "{} bytes", png.len());
+}
+
+/// Weights of no meaning.
+fn even(rows: usize, columns: usize) -> Panel {
+    let weight = 1.0 / columns as f32;
+    Panel::new("layer 1, head 1", vec![vec![weight; columns]; rows])
+}
+
+/// Pictures of these labels as rows and columns, alone and in a grid.
+fn pictures(labels: &[&str]) -> [Picture; 2] {
+    let axes = Axes::new(labels, labels);
+    let panel = even(labels.len(), labels.len());
+    let row = vec![panel.clone(); 3];
+    [
+        Picture::single(axes.clone(), panel),
+        Picture::grid(axes, vec![row.clone(), row]),
+    ]
+}
+
+#[test]
+fn labels_are_escaped_and_freed_of_control_characters() {
+    let svg = pictures(&["<unk>", "a & \"b\"", "c\u{0}\u{1b}d"])[0].to_svg();
+    assert!(svg.contains(">&lt;unk&gt;</text>"), "{svg}");
+    let document = Document::parse(&svg).unwrap();
+    let rows = of_class(&document, "rows");
+    let texts = rows[0].children().filter(Node::is_element);
+    let texts: Vec<&str> = texts.filter_map(|node| node.text()).collect();
+    assert_eq!(texts, ["<unk>", "a & \"b\"", "cd"]);
+}
+
+/// All scripts, and sentences as long as they get, fit into their pictures as far as a renderer can
+/// tell: where there are no fonts, it cannot.
+#[test]
+#[cfg(feature = "png")]
+fn every_label_is_within_the_picture() {
+    use resvg::usvg::{Options, Tree};
+
+    let long = vec!["Wassermelone"; 100];
+    let hebrew = ["שלום", "עולם.", "-ים", "</s>"];
+    let arabic = ["مرحبا", "بالعالم", "السلام", "</s>"];
+    let chinese = ["我们", "看见", "一只", "小猫", "。", "</s>"];
+    let one = ["MWMWMWMWMWMWMWMWMW"];
+    let mut options = Options::default();
+    options.fontdb_mut().load_system_fonts();
+    for labels in [&long[..], &hebrew, &arabic, &chinese, &one] {
+        for picture in pictures(labels) {
+            let tree = Tree::from_str(&picture.to_svg(), &options).unwrap();
+            let bounds = tree.root().abs_bounding_box();
+            let (w, h) = (tree.size().width(), tree.size().height());
+            assert!(bounds.left() >= 0.0 && bounds.top() >= 0.0, "{labels:?}");
+            assert!(
+                bounds.right() <= w && bounds.bottom() <= h,
+                "{labels:?}: {bounds:?} in {w} × {h}"
+            );
+        }
+    }
+}
+
+#[test]
+fn labels_of_long_sentences_do_not_overlap() {
+    let [single, grid] = pictures(&vec!["word"; 100]);
+    for picture in [single, grid] {
+        let svg = picture.to_svg();
+        let document = Document::parse(&svg).unwrap();
+        let rows = of_class(&document, "rows")[0];
+        let font: f32 = rows.attribute("font-size").unwrap().parse().unwrap();
+        let texts = rows.children().filter(|node| node.has_tag_name("text"));
+        let heights: Vec<f32> = texts
+            .map(|node| node.attribute("y").unwrap().parse().unwrap())
+            .collect();
+        let apart = |pair: &[f32]| pair[1] - pair[0] >= font;
+        assert!(heights.windows(2).all(apart), "{font}: {heights:?}");
+    }
+}
+
+#[test]
+fn text_from_right_to_left_says_so() {
+    let svg = pictures(&["שלום."])[0].to_svg();
+    assert!(svg.contains("unicode-bidi=\"plaintext\""), "{svg}");
+    assert!(!pictures(&["dog."])[0].to_svg().contains("unicode-bidi"));
+}
