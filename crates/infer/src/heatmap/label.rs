@@ -21,7 +21,7 @@ impl Label {
         Self { text, rtl }
     }
 
-    /// As it is, for whoever points at a cell.
+    /// Not yet escaped.
     pub(super) fn text(&self) -> &str {
         &self.text
     }

@@ -128,7 +128,7 @@ impl Svg {
                 );
                 match named {
                     Some(axes) => {
-                        let (query, key) = (axes.rows[i].text(), axes.columns[j].text());
+                        let (query, key) = (isolated(&axes.rows[i]), isolated(&axes.columns[j]));
                         let title = escape(&format!("{query} ← {key}: {weight:.2}"));
                         self.line(format_args!("{rect}><title>{title}</title></rect>"));
                     }
@@ -189,6 +189,14 @@ impl Svg {
             self.line(format_args!("<text x=\"{x}\" y=\"{y}\">{weight}</text>"));
         }
         self.line(format_args!("</g>"));
+    }
+}
+
+/// So that the arrow after it points the same way in every script.
+fn isolated(label: &Label) -> String {
+    match label.rtl {
+        true => format!("\u{2068}{}\u{2069}", label.text()),
+        false => label.text().into(),
     }
 }
 
