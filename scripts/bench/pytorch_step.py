@@ -4,7 +4,8 @@
 
 Reads the batches, then for every number N on standard input does N steps and prints how long each
 took. Batches are padded to their longest sentence. With WEIGHTS (safetensors, under our names) it
-starts from those, drops nothing out, and does not predict padding, so that losses can be compared.
+starts from those, drops nothing out, packs what a recurrent encoder reads, and does not predict
+padding, so that losses can be compared.
 """
 
 import json
@@ -17,6 +18,8 @@ import warnings
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+import pytorch_recurrent
 
 warnings.filterwarnings("ignore")
 
@@ -39,6 +42,10 @@ class Model(nn.Module):
         position = torch.arange(4096)[:, None]
         angle = position * 10000.0 ** (-2.0 * torch.arange(d // 2) / d)
         self.register_buffer("positions", torch.cat([angle.sin(), angle.cos()], dim=1))
+
+    @property
+    def output(self):
+        return self.shared.weight
 
     def embed(self, tokens):
         return self.dropout(self.shared(tokens) * self.scale + self.positions[: tokens.shape[1]])
@@ -70,10 +77,8 @@ def prepare(line, pad):
     return source, inputs, labels, ragged
 
 
-def load(model, path):
-    from safetensors.torch import load_file
-
-    weights = load_file(path)
+def load(model, weights):
+    """From a file's tensors under our names."""
     modules = {
         "multihead_attn": "encoder_attn",
         "linear1": "fc1",
@@ -104,15 +109,20 @@ def main():
     shape, vocabulary, batches, *weights = sys.argv[1:]
     vocabulary = int(vocabulary)
     torch.manual_seed(1)
-    model = Model(*SHAPES[shape], vocabulary, dropout=0.0 if weights else 0.1).train()
+    dropout, recurrent = 0.0 if weights else 0.1, shape in pytorch_recurrent.SHAPES
+    if recurrent:
+        model = pytorch_recurrent.Recurrent(shape, vocabulary, dropout, exact=bool(weights)).train()
+    else:
+        model = Model(*SHAPES[shape], vocabulary, dropout).train()
     if weights:
-        load(model, weights[0])
-    optimizer = torch.optim.Adam(
-        model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True
-    )
+        from safetensors.torch import load_file
+
+        (pytorch_recurrent.load if recurrent else load)(model, load_file(weights[0]))
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.Adam(parameters, lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
     words = vocabulary - 1 if weights else vocabulary
     batches = [prepare(line, vocabulary - 1) for line in open(batches)]
-    print(json.dumps({"parameters": sum(p.numel() for p in model.parameters())}), flush=True)
+    print(json.dumps({"parameters": sum(p.numel() for p in parameters)}), flush=True)
     done = 0
     for line in sys.stdin:
         report = {"milliseconds": [], "loss": [], "norm": []}
@@ -120,18 +130,20 @@ def main():
             source, inputs, labels, ragged = batches[done % len(batches)]
             start = time.perf_counter()
             hidden = model(source, inputs, ragged)
-            logits = F.linear(hidden, model.shared.weight[:words] if weights else model.shared.weight)
+            if recurrent and ragged:
+                real = labels != vocabulary - 1
+                hidden, labels = hidden[real], labels[real]
+            else:
+                hidden, labels = hidden.flatten(0, 1), labels.flatten()
+            logits = F.linear(hidden, model.output[:words] if weights else model.output)
             loss = F.cross_entropy(
-                logits.flatten(0, 1),
-                labels.flatten(),
-                ignore_index=vocabulary - 1,
-                label_smoothing=0.1,
+                logits, labels, ignore_index=vocabulary - 1, label_smoothing=0.1
             )
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             if weights:  # its own norm is summed in float32, good to three digits
-                squares = sum(p.grad.double().square().sum() for p in model.parameters())
-            norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                squares = sum(p.grad.double().square().sum() for p in parameters)
+            norm = nn.utils.clip_grad_norm_(parameters, 1.0)
             if weights:
                 norm = squares.sqrt()
             optimizer.step()

@@ -18,7 +18,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SHAPES = {"base": (512, 6, 2048), "small": (256, 3, 1024), "tiny": (128, 4, 256)}
-STEPS = {"base": 2, "small": 6, "tiny": 12}  # of a round
+RECURRENT = ("luong", "bahdanau", "fixed")
+STEPS = {"base": 2, "small": 6, "tiny": 12, "luong": 6, "bahdanau": 6, "fixed": 6}  # of a round
 
 
 class Worker:
@@ -81,17 +82,29 @@ joint = true
         subprocess.run([step, "batches", config, "24"], stdout=out, check=True)
 
 
+def weights_met(shape):
+    """Weights of matrices that a token of the source and one of the target meet, but the output's."""
+    if shape in SHAPES:
+        d, layers, d_ff = SHAPES[shape]
+        # The decoder's keys and values are of the source.
+        source = layers * (4 * d * d + 2 * d * d_ff) + layers * 2 * d * d
+        return d, source, layers * (6 * d * d + 2 * d * d_ff)
+    square = 256 * 256
+    # Gates; keys of the source; what is fed, queries, and the combination of a state and a context.
+    return 256, *{
+        "luong": (4 * 1.5 * square + square, 4 * 3 * square + 2 * square),
+        "bahdanau": (3 * 1.5 * square + square, 3 * 3 * square + square + 3 * square),
+        "fixed": (2 * 4 * 2 * square, 2 * 4 * 2 * square),
+    }[shape]
+
+
 def flops(shape, vocabulary, batches):
     """Of the matrix products with weights: six for each weight that a token meets."""
-    d, layers, d_ff = SHAPES[shape]
+    d, of_source, of_target = weights_met(shape)
     pairs = [json.loads(line) for line in batches.open()]
     source = sum(len(row) for pair in pairs for row in pair["source"]) / len(pairs)
     target = sum(len(row) for pair in pairs for row in pair["target"]) / len(pairs)
-    encoder = source * layers * (4 * d * d + 2 * d * d_ff)
-    # The decoder's keys and values are of the source.
-    decoder = target * (layers * (6 * d * d + 2 * d * d_ff) + vocabulary * d)
-    memory = source * layers * 2 * d * d
-    return 6 * (encoder + decoder + memory), target
+    return 6 * (source * of_source + target * (of_target + vocabulary * d)), target
 
 
 def padding(batches):
@@ -160,12 +173,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one step of each, to see that it runs")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", help="base, small, tiny, base-32k, ragged-base, …")
+    parser.add_argument(
+        "--only", help="base, luong, base-32k, ragged-base, …; transformer or recurrent for all such"
+    )
     parser.add_argument("--corpus", help="files for ragged batches, without .en and .de")
     parser.add_argument("--source", default="en")
     parser.add_argument("--target", default="de")
     options = parser.parse_args()
-    step = ROOT / "target/release/examples/step"
+    target = Path(os.environ.get("CARGO_TARGET_DIR", "target"))
+    step = ROOT / target / "release/examples/step"
     os.environ.setdefault("OMP_NUM_THREADS", str(os.cpu_count()))
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
@@ -174,12 +190,15 @@ def main():
         equal_batches(large, 32001)
         cases = [(shape, shape, 8001, equal) for shape in ("tiny", "small", "base")]
         cases.append(("base-32k", "base", 32001, large))
+        cases += [(shape, shape, 8001, equal) for shape in RECURRENT]
         if options.corpus:
             corpus_batches(ragged, options, step)
-            cases += [(f"ragged-{s}", s, 8001, ragged) for s in ("tiny", "small", "base")]
+            shapes = ("tiny", "small", "base", "luong", "bahdanau")
+            cases += [(f"ragged-{shape}", shape, 8001, ragged) for shape in shapes]
             print(f"ragged: {padding(ragged):.3f} target tokens with padding for each without")
         for case in cases:
-            if options.only in (None, case[0]):
+            kind = "recurrent" if case[1] in RECURRENT else "transformer"
+            if options.only in (None, case[0], kind):
                 compare(*case, options, folder, step)
 
 

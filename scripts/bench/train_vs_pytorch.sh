@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Attend's training step against PyTorch's, in turns:
-#   scripts/bench/train_vs_pytorch.sh [--quick] [--rounds 7] [--only base] [--corpus path/train]
+#   scripts/bench/train_vs_pytorch.sh [--quick] [--rounds 7] [--only CASE] [--corpus path/train]
+# Cases: base, small, tiny, base-32k, luong, bahdanau, fixed, ragged-base, …; or transformer, recurrent.
 # Installs PyTorch into a temporary environment; with VENV set, into that one, and keeps it.
 # --corpus adds batches of real sentences: path/train.en and path/train.de, or with .gz.
 set -euo pipefail

@@ -15,7 +15,8 @@ use anyhow::{Context, Result, bail};
 use attend_data::{Batches, Corpus, Dataset, Position, Sentences, Tokenizers};
 use attend_infer::cli::ComputeArgs;
 use attend_model::{
-    ModelConfig, Packed, Pass, Path as OpPath, Seq2Seq, TransformerConfig, Vocabularies, on_pool,
+    AttentionChoice, AttentionConfig, CellKind, ModelConfig, Packed, Pass, Path as OpPath,
+    RecurrentConfig, Seq2Seq, Tie, TransformerConfig, Vocabularies, on_pool,
 };
 use attend_train::{Config, Optimizer, TrainConfig};
 use clap::{Args, Parser, Subcommand};
@@ -47,7 +48,7 @@ enum Command {
 
 #[derive(Args)]
 struct RunArgs {
-    /// base, small or tiny
+    /// base, small or tiny of the Transformer; luong, bahdanau or fixed of recurrent models
     #[arg(long)]
     shape: String,
     /// Entries of the vocabulary, padding included
@@ -109,14 +110,26 @@ fn print_batches(config: &Path, count: usize, overrides: &[String]) -> Result<()
     Ok(())
 }
 
-fn shape(args: &RunArgs) -> Result<TransformerConfig> {
-    let (d_model, layers, d_ff, heads) = match args.shape.as_str() {
-        "base" => (512, 6, 2048, 8),
-        "small" => (256, 3, 1024, 4),
-        "tiny" => (128, 4, 256, 4),
+fn shape(args: &RunArgs) -> Result<ModelConfig> {
+    Ok(match args.shape.as_str() {
+        "base" => transformer(args, 512, 6, 2048, 8),
+        "small" => transformer(args, 256, 3, 1024, 4),
+        "tiny" => transformer(args, 128, 4, 256, 4),
+        "luong" => recurrent(args, CellKind::Lstm, 1, Some(AttentionConfig::default())),
+        "bahdanau" => recurrent(args, CellKind::Gru, 1, Some(AttentionConfig::bahdanau())),
+        "fixed" => recurrent(args, CellKind::Lstm, 2, None),
         other => bail!("there is no shape {other}"),
-    };
-    Ok(TransformerConfig {
+    })
+}
+
+fn transformer(
+    args: &RunArgs,
+    d_model: usize,
+    layers: usize,
+    d_ff: usize,
+    heads: usize,
+) -> ModelConfig {
+    ModelConfig::Transformer(TransformerConfig {
         encoder_layers: layers,
         decoder_layers: layers,
         d_model,
@@ -126,6 +139,27 @@ fn shape(args: &RunArgs) -> Result<TransformerConfig> {
         attention_dropout: args.dropout,
         activation_dropout: args.dropout,
         ..TransformerConfig::default()
+    })
+}
+
+/// Without attention, the encoder reads in one direction.
+fn recurrent(
+    args: &RunArgs,
+    cell: CellKind,
+    layers: usize,
+    attention: Option<AttentionConfig>,
+) -> ModelConfig {
+    ModelConfig::Recurrent(RecurrentConfig {
+        cell,
+        encoder_layers: layers,
+        decoder_layers: layers,
+        d_embed: 256,
+        d_hidden: 256,
+        bidirectional: attention.is_some(),
+        reverse_source: false,
+        dropout: args.dropout,
+        tie: Tie::Decoder,
+        attention: attention.map_or(AttentionChoice::None, AttentionChoice::Some),
     })
 }
 
@@ -141,7 +175,7 @@ fn run(args: &RunArgs, device: &candle_core::Device, path: OpPath) -> Result<()>
         target: args.vocabulary,
         joint: true,
     };
-    let model = ModelConfig::Transformer(shape(args)?).build(vocabularies, 1, device)?;
+    let model = shape(args)?.build(vocabularies, 1, device)?;
     if let Some(path) = &args.weights {
         let params = model.params().iter();
         let tensors = params.map(|param| (param.name().to_string(), param.value().clone()));
