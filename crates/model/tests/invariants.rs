@@ -1,5 +1,7 @@
 //! What holds for every model and variant, on both paths.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use attend_model::{
     Activation, AlignKind, AttentionChoice, AttentionConfig, CellKind, ContextKind, ModelConfig,
     Norm, Packed, Pass, Path, RecurrentConfig, ScoreKind, Scores, Seq2Seq, SnailConfig, Tie,
@@ -171,9 +173,12 @@ fn each(test: impl Fn(&dyn Seq2Seq, Path) -> Result<()>) -> Result<()> {
     for config in configs() {
         config.validate_with(VOCABULARIES).expect("a valid config");
         for path in Path::ALL {
-            // Shown if the test fails.
-            println!("{path:?} {config:?}");
-            test(&*config.build(VOCABULARIES, 3, &Device::Cpu)?, path)?;
+            let model = config.build(VOCABULARIES, 3, &Device::Cpu)?;
+            let result = catch_unwind(AssertUnwindSafe(|| test(&*model, path)));
+            match result {
+                Ok(result) => result?,
+                Err(_) => panic!("{path:?}, {config:?}"),
+            }
         }
     }
     Ok(())

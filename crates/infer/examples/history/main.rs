@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::{fs, io};
 
 use attend_data::Corpus;
-use attend_infer::{Result, cli};
+use attend_infer::cli;
 use clap::Parser;
 
 use system::System;

@@ -181,6 +181,7 @@ mod tests {
     fn windows_stay_within_the_sentence_and_are_never_empty() {
         let seen = windows([0.0, 3.4, 9.0, 4.9].into_iter(), 1, &[5, 5, 5, 5]);
         assert_eq!(seen, [0..2, 3..5, 4..5, 4..5]);
-        assert_eq!(windows([2.0].into_iter(), 3, &[0]), [0..0]);
+        let none = windows([2.0].into_iter(), 3, &[0]);
+        assert!(none[0].is_empty());
     }
 }
