@@ -58,7 +58,7 @@ impl Scope {
     }
 
     /// The sentence of each query.
-    fn sentences(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn sentences(&self) -> impl Iterator<Item = usize> {
         let counts = self.pairs.queries.lengths().iter().enumerate();
         counts.flat_map(|(sentence, &count)| std::iter::repeat_n(sentence, count))
     }

@@ -35,14 +35,16 @@ pub(crate) struct Hard {
     baseline: Param,
     /// λ of the entropy, which keeps the weights from settling too soon.
     entropy: f64,
+    /// How many of training's sentences take the mean instead, from which weights learn directly.
+    soft_share: f64,
 }
 
 /// The keys that were taken.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
-    /// One where a key was taken, else zero, `[n, s]`.
+    /// One where a key was taken, else zero, `[n, s]`; the weights of a query that drew none.
     pub(crate) taken: Tensor,
-    /// The log-probability of each draw, `[n]`.
+    /// The log-probability of each draw, `[n]`; zero where there was none.
     pub(crate) log_p: Tensor,
     /// The entropy of each query's weights, `[n]`.
     pub(crate) entropy: Tensor,
@@ -74,7 +76,7 @@ impl Context {
     pub(crate) fn new(
         kind: ContextKind,
         name: &str,
-        entropy: f32,
+        (entropy, soft_share): (f32, f32),
         init: &mut Init,
     ) -> Result<Self> {
         Ok(match kind {
@@ -83,6 +85,7 @@ impl Context {
                 site: Site::named(name),
                 baseline: init.follower(&format!("{name}.baseline"))?,
                 entropy: f64::from(entropy),
+                soft_share: f64::from(soft_share),
             }),
         })
     }
@@ -110,27 +113,37 @@ const EPSILON: f64 = 1e-20;
 
 impl Hard {
     fn choose(&self, weights: &Tensor, scope: &Scope, pass: &Pass) -> Result<Choice> {
+        let (n, s) = weights.dims2()?;
         let rows = weights.to_vec2::<f32>()?;
-        let mut taken = vec![0f32; weights.elem_count()];
-        for (row, (weights, &position)) in rows.iter().zip(&scope.positions).enumerate() {
+        let mut taken = vec![0f32; n * s];
+        let mut drew = vec![1f32; n];
+        let queries = scope.sentences().zip(&scope.positions);
+        for (row, (weights, (sentence, &position))) in rows.iter().zip(queries).enumerate() {
             let key = match pass.mode {
                 Mode::Eval => heaviest(weights),
                 Mode::Train { seed, draw } => {
-                    let key = Key::new(seed, draw, self.site).fork(u64::from(position));
-                    drawn(weights, key.uniform(row as u64))
+                    let key = Key::new(seed, draw, self.site);
+                    if key.uniform(sentence as u64) < self.soft_share {
+                        drew[row] = 0.0;
+                        continue;
+                    }
+                    let uniform = key.fork(u64::from(position)).uniform(row as u64);
+                    drawn(weights, uniform)
                 }
             };
-            taken[row * weights.len() + key] = 1.0;
+            taken[row * s + key] = 1.0;
         }
-        let taken = Tensor::from_vec(taken, weights.shape(), weights.device())?;
+        let taken = Tensor::from_vec(taken, (n, s), weights.device())?;
+        let drew = Tensor::new(drew, weights.device())?;
         // The weights of a Gaussian window do not add up to one.
         let total = (weights.sum_keepdim(D::Minus1)? + EPSILON)?;
         let p = weights.broadcast_div(&total)?;
         let logs = (&p + EPSILON)?.log()?;
+        let mean = weights.broadcast_mul(&(1.0 - &drew)?.unsqueeze(1)?)?;
         Ok(Choice {
             log_p: (&taken * &logs)?.sum(D::Minus1)?,
             entropy: (p * logs)?.sum(D::Minus1)?.neg()?,
-            taken,
+            taken: (taken + mean)?,
         })
     }
 

@@ -40,6 +40,10 @@ pub struct AttentionConfig {
     /// given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entropy: Option<f32>,
+    /// How many of the sentences that `context = "hard"` trains on take the mean instead, from which its
+    /// weights learn directly (Xu et al. 2015, §4.1); 0.5 if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub soft_share: Option<f32>,
     /// Whether the decoder says at every step how much of the context it takes (Xu et al. 2015).
     pub gate: bool,
     /// λ of the penalty on source tokens that are attended to more or less than once in all (Xu et al.
@@ -68,6 +72,7 @@ impl Default for AttentionConfig {
             window: None,
             context: ContextKind::Soft,
             entropy: None,
+            soft_share: None,
             gate: false,
             doubly_stochastic: 0.0,
         }
@@ -97,8 +102,9 @@ impl AttentionConfig {
         self.window.unwrap_or(10)
     }
 
-    pub(crate) fn entropy(&self) -> f32 {
-        self.entropy.unwrap_or(0.01)
+    /// What a hard context needs: how undecided it is kept, and how often it is soft.
+    pub(crate) fn hard(&self) -> (f32, f32) {
+        (self.entropy.unwrap_or(0.01), self.soft_share.unwrap_or(0.5))
     }
 
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
@@ -123,6 +129,11 @@ impl AttentionConfig {
                 self.entropy.is_some() && self.context != ContextKind::Hard,
                 "context = \"hard\"",
             ),
+            (
+                "model.recurrent.attention.soft_share",
+                self.soft_share.is_some() && self.context != ContextKind::Hard,
+                "context = \"hard\"",
+            ),
         ];
         for (key, is_unused, of) in unused {
             if is_unused {
@@ -136,8 +147,16 @@ impl AttentionConfig {
             ("model.recurrent.attention.window", self.window()),
         ];
         check_sizes(&sizes)?;
+        let (entropy, soft_share) = self.hard();
+        if !(0.0..=1.0).contains(&soft_share) {
+            return error(
+                "model.recurrent.attention.soft_share",
+                format!("is {soft_share}"),
+                "it must be from 0 to 1",
+            );
+        }
         let factors = [
-            ("model.recurrent.attention.entropy", self.entropy()),
+            ("model.recurrent.attention.entropy", entropy),
             (
                 "model.recurrent.attention.doubly_stochastic",
                 self.doubly_stochastic,

@@ -18,6 +18,7 @@ fn model(attention: AttentionConfig) -> Result<Recurrent> {
         attention: AttentionChoice::Some(AttentionConfig {
             context: ContextKind::Hard,
             entropy: Some(0.0),
+            soft_share: Some(0.0),
             ..attention
         }),
         ..RecurrentConfig::default()

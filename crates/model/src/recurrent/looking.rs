@@ -28,7 +28,7 @@ impl Looking {
         let attention = Attention {
             score: Score::new(config.score, &score, h, config.positions(), init)?,
             align: Align::new(config.align, &align, h, config.window(), init)?,
-            context: Context::new(config.context, &context, config.entropy(), init)?,
+            context: Context::new(config.context, &context, config.hard(), init)?,
             gate: match config.gate {
                 true => Some(init.linear(&format!("{name}.gate"), h, 1)?),
                 false => None,
