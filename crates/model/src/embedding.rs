@@ -1,7 +1,7 @@
 //! The tables of tokens that every model has, and which of them are one and the same.
 
-use attend_ops::Param;
-use candle_core::Result;
+use attend_ops::{DropoutSite, Param, Pass, embed};
+use candle_core::{DType, Result, Tensor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,19 @@ impl Tables {
             output,
         })
     }
+}
+
+/// Embeddings times √e, then dropout, without positions: `[n, e]`.
+pub(crate) fn embed_words(
+    table: &Param,
+    ids: &[u32],
+    drop: DropoutSite,
+    pass: &Pass,
+) -> Result<Tensor> {
+    let e = table.value().dim(1)?;
+    let nowhere = Tensor::zeros((1, e), DType::F32, table.value().device())?;
+    let positions = vec![0; ids.len()];
+    embed(table, ids, &nowhere, &positions, drop.of(pass), pass)
 }
 
 impl Tie {

@@ -102,6 +102,9 @@ pub struct State {
 }
 
 impl State {
+    /// Tokens that a row of a new state has room for.
+    pub(crate) const FIRST_ROOM: usize = 16;
+
     /// Rows in all.
     pub fn rows(&self) -> usize {
         self.rows.iter().sum()

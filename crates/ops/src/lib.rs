@@ -14,6 +14,7 @@ mod adam;
 mod alignment;
 mod attention;
 mod buffer;
+mod convolution;
 mod cpu;
 mod dropout;
 mod embed;
@@ -29,7 +30,6 @@ pub mod random;
 mod recurrent;
 mod segments;
 mod shared;
-mod shift;
 mod simd;
 mod sublayer;
 #[cfg(test)]
@@ -39,6 +39,7 @@ mod threads;
 pub use adam::{Adam, clip_factor, moving_average, norm_of_all};
 pub use alignment::{Pairs, Seen, additive_scores, dot_scores, mix, softmax};
 pub use attention::{Mask, attention, self_attention};
+pub use convolution::{beside, gated, shift};
 pub use dropout::dropout;
 pub use embed::embed;
 pub use linear::{Activation, Linear, linear, linear_activated, project};
@@ -52,7 +53,6 @@ pub use random::{Dropout, Site};
 pub use recurrent::{Cell, Direction, cell, recurrence};
 pub use segments::Segments;
 pub use shared::Shared;
-pub use shift::{beside, gated, shift};
 pub use simd::log_sum_exp;
 pub use sublayer::{
     Body, DropoutSite, FeedForward, MultiHead, Order, Residual, Source, Sublayer, stack,

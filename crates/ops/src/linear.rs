@@ -13,7 +13,7 @@ use crate::gemm::{Mat, MatMut, Threads, Write, product, product_then};
 use crate::pass::{Pass, Path};
 use crate::profile::{self, Part};
 use crate::random::Dropout;
-use crate::simd::{self, ROWS, sigmoid};
+use crate::simd::{self, ROWS, sigmoid, tanh};
 use crate::{Param, cpu};
 
 /// The parameters of one affine map.
@@ -25,7 +25,7 @@ pub struct Linear {
     pub bias: Option<Param>,
 }
 
-/// The non-linearity of a feed-forward layer.
+/// The non-linearity of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     Relu,
@@ -33,6 +33,7 @@ pub enum Activation {
     Gelu,
     /// x · sigmoid(x).
     Swish,
+    Tanh,
 }
 
 /// Several affine maps of the same input, their outputs side by side: `[n, i]` to `[n, Σ o]`.
@@ -61,6 +62,7 @@ pub fn linear_activated(
                 Activation::Relu => z.relu()?,
                 Activation::Gelu => z.gelu_erf()?,
                 Activation::Swish => z.silu()?,
+                Activation::Tanh => z.tanh()?,
             };
             dropout.composed(&y)
         }
@@ -185,7 +187,7 @@ pub(crate) fn forward(
     y: &mut [f32],
 ) -> Result<Option<Buffer>> {
     let width = outputs(layers)?;
-    let keeps = matches!(activation, Some(Activation::Gelu | Activation::Swish));
+    let keeps = activation.is_some_and(|activation| activation != Activation::Relu);
     let mut first = 0;
     for layer in layers {
         let (o, i) = layer.weight.value().dims2()?;
@@ -275,6 +277,7 @@ fn finish_row(y: &mut [f32], activation: Option<Activation>, dropout: Dropout) {
         Some(Activation::Relu) => y.iter_mut().for_each(|y| *y = y.max(0.0)),
         Some(Activation::Gelu) => y.iter_mut().for_each(|y| *y *= normal_cdf(*y)),
         Some(Activation::Swish) => y.iter_mut().for_each(|y| *y *= sigmoid(*y)),
+        Some(Activation::Tanh) => y.iter_mut().for_each(|y| *y = tanh(*y)),
     }
     if !dropout.is_none() {
         for (j, y) in y.iter_mut().enumerate() {
@@ -322,6 +325,10 @@ fn before_activation_row(dz: &mut [f32], kept: &[f32], activation: Activation, d
             let s = sigmoid(*z);
             *dz *= dropout.factor(j as u32) * (s + z * s * (1.0 - s));
         }),
+        Activation::Tanh => values.enumerate().for_each(|(j, (dz, z))| {
+            let t = tanh(*z);
+            *dz *= dropout.factor(j as u32) * (1.0 - t * t);
+        }),
     }
 }
 
@@ -357,7 +364,8 @@ mod tests {
 
     #[test]
     fn fused_equals_composed_for_every_activation_with_and_without_dropout() {
-        for activation in [Activation::Relu, Activation::Gelu, Activation::Swish] {
+        use Activation::{Gelu, Relu, Swish, Tanh};
+        for activation in [Relu, Gelu, Swish, Tanh] {
             for rate in [0.0, 0.3] {
                 let layer = layer("a", 50, 20);
                 let params = [layer.weight.clone(), layer.bias.clone().unwrap()];

@@ -1,4 +1,7 @@
-use attend_ops::{Linear, Mask, Pairs, Param, Pass, Seen, Segments, linear, softmax};
+use attend_ops::{
+    Activation, Dropout, Linear, Mask, Pairs, Param, Pass, Seen, Segments, linear_activated,
+    softmax,
+};
 use candle_core::{Result, Tensor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -146,7 +149,7 @@ impl Predicted {
         let keys = scope.pairs.keys.lengths();
         let lengths: Vec<f32> = scope.sentences().map(|i| keys[i] as f32).collect();
         let lengths = Tensor::new(lengths, query.device())?.unsqueeze(1)?;
-        let inner = linear(query, &[&self.inner], pass)?.tanh()?;
+        let inner = linear_activated(query, &self.inner, Activation::Tanh, Dropout::NONE, pass)?;
         let raw = inner.matmul(&self.vector.value().unsqueeze(1)?)?;
         sigmoid(&raw)? * lengths
     }

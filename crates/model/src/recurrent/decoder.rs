@@ -1,8 +1,8 @@
 use std::ops::Range;
 
 use attend_ops::{
-    Cell, Direction, DropoutSite, Linear, Mask, Pass, Segments, Shared, cell, dropout, linear,
-    recurrence,
+    Cell, Direction, DropoutSite, Linear, Mask, Pass, Segments, Shared, beside, cell, dropout,
+    linear, recurrence,
 };
 use candle_core::{Result, Tensor};
 
@@ -164,12 +164,12 @@ impl Decoder {
             let recurrent = match (feed, &layer.feed) {
                 (None, _) => linear(&output, &[&layer.recurrent], pass)?,
                 (Some(feed), None) => {
-                    let both = Tensor::cat(&[feed, &output], 1)?;
+                    let both = beside(feed, &output, pass)?;
                     linear(&both, &[&layer.recurrent], pass)?
                 }
                 (Some(feed), Some(feeder)) => {
                     let recurrent = linear(&output, &[&layer.recurrent], pass)?;
-                    Tensor::cat(&[&recurrent, &linear(feed, &[feeder], pass)?], 1)?
+                    beside(&recurrent, &linear(feed, &[feeder], pass)?, pass)?
                 }
             };
             own[n] = match &below {

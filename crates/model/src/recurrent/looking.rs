@@ -1,4 +1,4 @@
-use attend_ops::{Linear, Pass, linear};
+use attend_ops::{Activation, Dropout, Linear, Pass, beside, linear_activated};
 use candle_core::{Result, Tensor};
 
 use super::attention::{AttentionConfig, Order};
@@ -53,6 +53,10 @@ impl Looking {
 
     /// tanh(W [parts])
     pub(super) fn combine(&self, parts: &[&Tensor], pass: &Pass) -> Result<Tensor> {
-        linear(&Tensor::cat(parts, 1)?, &[&self.combine], pass)?.tanh()
+        let (first, rest) = (parts[0].clone(), &parts[1..]);
+        let all = rest
+            .iter()
+            .try_fold(first, |all, part| beside(&all, part, pass))?;
+        linear_activated(&all, &self.combine, Activation::Tanh, Dropout::NONE, pass)
     }
 }

@@ -18,13 +18,12 @@ pub use attention::{AttentionChoice, AttentionConfig, Order};
 pub use config::{CellKind, RecurrentConfig};
 
 use attend_ops::{
-    Cell, DropoutSite, Linear, Loss, Param, Pass, Path, Segments, cross_entropy, dropout, embed,
-    project,
+    Cell, DropoutSite, Linear, Loss, Pass, Path, Segments, cross_entropy, dropout, project,
 };
 use candle_core::{DType, Device, Result, Tensor};
 
 use crate::attention::{Context, Hard, Read, Scope, doubly_stochastic};
-use crate::embedding::Tables;
+use crate::embedding::{Tables, embed_words};
 use crate::params::Init;
 use crate::{AttentionMap, Memory, Output, Packed, Params, Place, Seq2Seq, State, Vocabularies};
 use decoder::Decoder;
@@ -75,14 +74,6 @@ impl Recurrent {
             Context::Soft => None,
         }
     }
-
-    /// Embeddings times √e, then dropout.
-    fn embed(&self, table: &Param, ids: &[u32], drop: DropoutSite, pass: &Pass) -> Result<Tensor> {
-        let e = table.value().dim(1)?;
-        let nowhere = Tensor::zeros((1, e), DType::F32, table.value().device())?;
-        let positions = vec![0; ids.len()];
-        embed(table, ids, &nowhere, &positions, drop.of(pass), pass)
-    }
 }
 
 /// The input side of a layer's gates.
@@ -118,7 +109,7 @@ impl Seq2Seq for Recurrent {
     }
 
     fn encode(&self, source: &Packed, pass: &Pass) -> Result<Memory> {
-        let x = self.embed(&self.tables.source, &source.ids, self.source_drop, pass)?;
+        let x = embed_words(&self.tables.source, &source.ids, self.source_drop, pass)?;
         let (states, finals) = self.encoder.forward(&x, &source.segments, pass)?;
         Ok(Memory {
             states,
@@ -134,7 +125,7 @@ impl Seq2Seq for Recurrent {
                 None => inputs,
                 Some(rows) => rows.iter().map(|&row| inputs[row as usize]).collect(),
             };
-            self.embed(&self.tables.target, &ids, self.target_drop, pass)
+            embed_words(&self.tables.target, &ids, self.target_drop, pass)
         };
         let output = self
             .decoder
@@ -192,7 +183,7 @@ impl Seq2Seq for Recurrent {
     }
 
     fn step(&self, state: &mut State, last: &[u32], pass: &Pass) -> Result<Tensor> {
-        let x = self.embed(&self.tables.target, last, self.target_drop, pass)?;
+        let x = embed_words(&self.tables.target, last, self.target_drop, pass)?;
         let input = self.decoder.input(&x, pass)?;
         let read = match &state.source[..] {
             [keys, values] => Some(Read::new(keys, values, pass)?),

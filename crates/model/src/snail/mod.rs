@@ -14,10 +14,10 @@ mod reader;
 
 pub use config::SnailConfig;
 
-use attend_ops::{DropoutSite, Loss, Param, Pass, Path, cross_entropy, dropout, embed, project};
-use candle_core::{DType, Device, Result, Tensor};
+use attend_ops::{DropoutSite, Loss, Pass, Path, cross_entropy, dropout, project};
+use candle_core::{Device, Result, Tensor};
 
-use crate::embedding::Tables;
+use crate::embedding::{Tables, embed_words};
 use crate::params::Init;
 use crate::{AttentionMap, Memory, Output, Packed, Params, Seq2Seq, State, Vocabularies};
 use decoder::Decoder;
@@ -57,7 +57,7 @@ impl Snail {
 
     /// The encoder, and how it attended.
     fn read(&self, source: &Packed, pass: &Pass) -> Result<(Memory, Vec<AttentionMap>)> {
-        let x = self.embed(&self.tables.source, &source.ids, self.source_drop, pass)?;
+        let x = embed_words(&self.tables.source, &source.ids, self.source_drop, pass)?;
         let (states, maps) = self.encoder.forward(&x, &source.segments, pass)?;
         let memory = Memory {
             states,
@@ -75,7 +75,7 @@ impl Snail {
         pass: &Pass,
     ) -> Result<(Output, Vec<AttentionMap>)> {
         let inputs = target.shifted(self.start_token());
-        let x = self.embed(&self.tables.target, &inputs, self.target_drop, pass)?;
+        let x = embed_words(&self.tables.target, &inputs, self.target_drop, pass)?;
         let segments = &target.segments;
         let (hidden, maps) = self.decoder.forward(&x, segments, memory, pass)?;
         let output = Output {
@@ -83,14 +83,6 @@ impl Snail {
             alignment: None,
         };
         Ok((output, maps))
-    }
-
-    /// Embeddings times √d, then dropout.
-    fn embed(&self, table: &Param, ids: &[u32], drop: DropoutSite, pass: &Pass) -> Result<Tensor> {
-        let d = table.value().dim(1)?;
-        let nowhere = Tensor::zeros((1, d), DType::F32, table.value().device())?;
-        let positions = vec![0; ids.len()];
-        embed(table, ids, &nowhere, &positions, drop.of(pass), pass)
     }
 }
 
@@ -123,7 +115,7 @@ impl Seq2Seq for Snail {
         let sentences = memory.segments.count();
         let (dtype, device) = (memory.states.dtype(), memory.states.device());
         let widths = self.decoder.widths()?.into_iter();
-        let room = |width| (sentences * beams, FIRST_ROOM, width);
+        let room = |width| (sentences * beams, State::FIRST_ROOM, width);
         let own = widths.map(|width| Tensor::zeros(room(width), dtype, device));
         Ok(State {
             length: 0,
@@ -136,7 +128,7 @@ impl Seq2Seq for Snail {
 
     fn step(&self, state: &mut State, last: &[u32], pass: &Pass) -> Result<Tensor> {
         state.reserve()?;
-        let x = self.embed(&self.tables.target, last, self.target_drop, pass)?;
+        let x = embed_words(&self.tables.target, last, self.target_drop, pass)?;
         let hidden = self.decoder.step(&x, state, pass)?;
         state.length += 1;
         project(&hidden, &self.tables.output, pass)
@@ -146,6 +138,3 @@ impl Seq2Seq for Snail {
         (self.tables.target.value().dims()[0] - 1) as u32
     }
 }
-
-/// Tokens that a row of a new state has room for.
-const FIRST_ROOM: usize = 16;

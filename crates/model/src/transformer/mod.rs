@@ -151,7 +151,7 @@ impl Seq2Seq for Transformer {
         let sentences = memory.segments.count();
         let source = self.decoder.read_memory(memory, pass)?;
         let (dtype, device) = (memory.states.dtype(), memory.states.device());
-        let room = (sentences * beams, FIRST_ROOM, 2 * self.d);
+        let room = (sentences * beams, State::FIRST_ROOM, 2 * self.d);
         let own = source.iter().map(|_| Tensor::zeros(room, dtype, device));
         Ok(State {
             length: 0,
@@ -175,9 +175,6 @@ impl Seq2Seq for Transformer {
         (self.target.table.value().dims()[0] - 1) as u32
     }
 }
-
-/// Tokens that a row of a new state has room for.
-const FIRST_ROOM: usize = 16;
 
 /// One segment of one row for each of `rows` hypotheses.
 fn singles(rows: usize) -> Segments {
