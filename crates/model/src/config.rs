@@ -37,12 +37,18 @@ pub struct Vocabularies {
 }
 
 /// Numbers that the fused operations hold at once while they train a model, at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activations {
     /// For each token of the source.
     pub source: usize,
     /// For each token of the target.
     pub target: usize,
+    /// For each token of the source and each place in the longest source: weights that are kept.
+    pub source_to_source: usize,
+    /// For each token of the target and each place in the longest target.
+    pub target_to_target: usize,
+    /// For each token of the target and each place in the longest source.
+    pub target_to_source: usize,
     /// Whatever the batch.
     pub fixed: usize,
 }

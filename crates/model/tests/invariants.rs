@@ -107,7 +107,7 @@ fn recurrent() -> Vec<RecurrentConfig> {
         for align in AlignKind::ALL {
             for attention in orders() {
                 let attention = AttentionConfig {
-                    score,
+                    score: Some(score),
                     positions: (score == ScoreKind::Location).then_some(5),
                     align,
                     window: (align != AlignKind::Global).then_some(2),
@@ -119,6 +119,22 @@ fn recurrent() -> Vec<RecurrentConfig> {
                     ..small()
                 });
             }
+        }
+    }
+    for align in AlignKind::ALL {
+        for score in [ScoreKind::General, ScoreKind::Location] {
+            let attention = AttentionChoice::Some(AttentionConfig {
+                score: Some(score),
+                positions: (score == ScoreKind::Location).then_some(5),
+                align,
+                window: (align != AlignKind::Global).then_some(1),
+                context: ContextKind::Hard,
+                ..AttentionConfig::default()
+            });
+            configs.push(RecurrentConfig {
+                attention,
+                ..small()
+            });
         }
     }
     for context in ContextKind::ALL {
@@ -148,11 +164,11 @@ fn orders() -> [AttentionConfig; 3] {
     [AttentionConfig::bahdanau(), feeding(true), feeding(false)]
 }
 
-/// Every tie; no convolution, and spans below and above the length of the sentences; one block and two.
+/// Every tie; spans below and above the length of the sentences; one block and two.
 fn snail() -> Vec<SnailConfig> {
     let mut configs = Vec::new();
     for (tie, blocks) in [(Tie::All, 1), (Tie::Decoder, 2), (Tie::None, 2)] {
-        for span in [1, 2, 3, 16] {
+        for span in [2, 3, 16] {
             configs.push(SnailConfig {
                 blocks,
                 d_model: 12,
@@ -223,8 +239,7 @@ fn every_parameter_receives_a_gradient() -> Result<()> {
     })
 }
 
-/// What moves all scores of a query alike is not seen by a softmax; a score that knows the query alone
-/// does not see its keys.
+/// What moves all scores of a query alike is not seen by a softmax.
 fn unseen(param: &attend_model::Param) -> bool {
     param.name().ends_with("k_proj.bias")
 }

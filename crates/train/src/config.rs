@@ -368,10 +368,9 @@ fn set(table: &mut toml::Table, text: &str) -> Result<()> {
             .entry(name)
             .or_insert_with(|| toml::Table::new().into());
         let toml::Value::Table(inner) = entry else {
-            return Err(error(
-                format!("`{name}` is not a table"),
-                "see `train config CONFIG`",
-            ));
+            let whole = key.split(&format!("{name}.")).next().unwrap_or_default();
+            let hint = format!("set all of it: --set '{whole}{name}={{ {last} = … }}'");
+            return Err(error(format!("`{name}` is {entry} and not a table"), &hint));
         };
         table = inner;
     }

@@ -12,6 +12,27 @@ pub(crate) struct Room {
     activations: Activations,
 }
 
+/// The tokens of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    source: usize,
+    target: usize,
+    longest_source: usize,
+    longest_target: usize,
+}
+
+impl Load {
+    /// One more pair.
+    pub(crate) fn with(self, source: usize, target: usize) -> Self {
+        Self {
+            source: self.source + source,
+            target: self.target + target,
+            longest_source: self.longest_source.max(source),
+            longest_target: self.longest_target.max(target),
+        }
+    }
+}
+
 /// The program itself, its threads, and the pieces of matrices and logits that it works on.
 const PROGRAM: u64 = 144 << 20;
 /// Bytes of one number, or of one token.
@@ -49,15 +70,16 @@ impl Room {
         }
     }
 
-    /// Bytes that training takes at most on a batch of so many tokens.
-    pub(crate) fn needed(&self, source: usize, target: usize) -> u64 {
-        let Activations {
-            source: per_source,
-            target: per_target,
-            ..
-        } = self.activations;
-        let numbers = (source * per_source + target * per_target) as u64;
-        self.fixed + FLOAT * numbers * 3 / 2 // buffers that fit no other batch are kept for a while
+    /// Bytes that training takes at most on such a batch.
+    pub(crate) fn needed(&self, load: Load) -> u64 {
+        let (each, load) = (&self.activations, load);
+        let numbers = load.source * each.source
+            + load.target * each.target
+            + load.source * load.longest_source * each.source_to_source
+            + load.target * load.longest_target * each.target_to_target
+            + load.target * load.longest_source * each.target_to_source;
+        // Buffers that fit no other batch are kept for a while.
+        self.fixed + FLOAT * numbers as u64 * 3 / 2
     }
 
     /// The batch, or parts of it that each have room: as many sentences, in their order, as fit. A
@@ -67,14 +89,14 @@ impl Room {
             return vec![batch];
         };
         let mut starts = vec![0];
-        let (mut source, mut target) = (0, 0);
+        let mut load = Load::default();
         let lengths = batch.source.lengths.iter().zip(&batch.target.lengths);
-        for (i, (s, t)) in lengths.enumerate() {
-            if self.needed(source + s, target + t) > limit && (source, target) != (0, 0) {
+        for (i, (&source, &target)) in lengths.enumerate() {
+            if self.needed(load.with(source, target)) > limit && load != Load::default() {
                 starts.push(i);
-                (source, target) = (0, 0);
+                load = Load::default();
             }
-            (source, target) = (source + s, target + t);
+            load = load.with(source, target);
         }
         if starts.len() == 1 {
             return vec![batch];
@@ -111,7 +133,7 @@ mod tests {
         let activations = Activations {
             source: 1,
             target: 2,
-            fixed: 0,
+            ..Activations::default()
         };
         let room = |tokens: u64| Room {
             limit: Some(1000 + tokens * 3 * FLOAT * 3 / 2),

@@ -43,6 +43,14 @@ pub(crate) fn explain(error: &toml::de::Error, text: &str, place: &str) -> Error
             hint: Some(suggestion(unknown, &names[1..])),
         };
     }
+    // How serde says that an enum is a table of one key.
+    if message.contains("wanted exactly 1 element") {
+        return Error::Config {
+            place,
+            message: "[model] must have exactly one table".to_string(),
+            hint: Some("keep one of [model.transformer], [model.recurrent], [model.snail]".into()),
+        };
+    }
     let message = match path {
         Some(path) => format!("{path}: {message}"),
         None => message,

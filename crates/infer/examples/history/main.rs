@@ -17,8 +17,9 @@ use system::System;
 /// Measure the history of attention.
 #[derive(Parser)]
 struct Cli {
-    /// The folder with a run for every system
-    runs: PathBuf,
+    /// The runs, one for each system
+    #[arg(required = true)]
+    runs: Vec<PathBuf>,
 
     /// Corpora to translate, without the language: `data/quickstart/test`
     #[arg(long, required = true)]
@@ -52,8 +53,8 @@ fn run(cli: &Cli) -> std::result::Result<(), Box<dyn std::error::Error>> {
     let corpora = cli.corpus.iter().map(|path| read(path));
     let corpora = corpora.collect::<io::Result<Vec<Corpus>>>()?;
     let mut systems = Vec::new();
-    for folder in folders(&cli.runs)? {
-        let system = System::measure(&folder, &corpora, &device, path)?;
+    for run in &cli.runs {
+        let system = System::measure(run, &corpora, &device, path)?;
         tracing::warn!("{}: {:.2} BLEU", system.name, system.scores[0]);
         systems.push(system);
     }
@@ -62,12 +63,6 @@ fn run(cli: &Cli) -> std::result::Result<(), Box<dyn std::error::Error>> {
     fs::write(&cli.page, with_table(&page, &table(&systems, &cli.corpus))?)?;
     fs::write(&cli.plot, plot::by_length(&systems))?;
     Ok(())
-}
-
-fn folders(runs: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(runs)?.collect::<io::Result<Vec<_>>>()?;
-    let folders = entries.into_iter().map(|entry| entry.path());
-    Ok(folders.filter(|path| path.join("best").exists()).collect())
 }
 
 /// English and German lines.

@@ -2,7 +2,7 @@ use attend_ops::{
     Activation, Dropout, Linear, Mask, Pairs, Param, Pass, Seen, Segments, linear_activated,
     softmax,
 };
-use candle_core::{Result, Tensor};
+use candle_core::{D, Result, Tensor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -150,7 +150,10 @@ impl Predicted {
         let lengths: Vec<f32> = scope.sentences().map(|i| keys[i] as f32).collect();
         let lengths = Tensor::new(lengths, query.device())?.unsqueeze(1)?;
         let inner = linear_activated(query, &self.inner, Activation::Tanh, Dropout::NONE, pass)?;
-        let raw = inner.matmul(&self.vector.value().unsqueeze(1)?)?;
+        // Not a matrix product, whose sums candle orders by the number of rows.
+        let raw = inner
+            .broadcast_mul(self.vector.value())?
+            .sum_keepdim(D::Minus1)?;
         sigmoid(&raw)? * lengths
     }
 

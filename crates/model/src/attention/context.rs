@@ -33,10 +33,18 @@ pub(crate) struct Hard {
     site: Site,
     /// b, the loss of a token as it has been of late.
     baseline: Param,
+    config: HardConfig,
+}
+
+/// How a hard context learns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HardConfig {
+    /// λ of what the weights learn from their draws.
+    pub(crate) reinforce: f32,
     /// λ of the entropy, which keeps the weights from settling too soon.
-    entropy: f64,
+    pub(crate) entropy: f32,
     /// How many of training's sentences take the mean instead, from which weights learn directly.
-    soft_share: f64,
+    pub(crate) soft_share: f32,
 }
 
 /// The keys that were taken.
@@ -44,6 +52,8 @@ pub(crate) struct Hard {
 pub(crate) struct Choice {
     /// One where a key was taken, else zero, `[n, s]`; the weights of a query that drew none.
     pub(crate) taken: Tensor,
+    /// One for each query that drew, zero for the others, `[n]`.
+    pub(crate) drew: Tensor,
     /// The log-probability of each draw, `[n]`; zero where there was none.
     pub(crate) log_p: Tensor,
     /// The entropy of each query's weights, `[n]`.
@@ -55,6 +65,7 @@ impl Choice {
     pub(crate) fn map(&self, f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
         Ok(Self {
             taken: f(&self.taken)?,
+            drew: f(&self.drew)?,
             log_p: f(&self.log_p)?,
             entropy: f(&self.entropy)?,
         })
@@ -66,6 +77,7 @@ impl Choice {
             |part: fn(&Self) -> &Tensor| Tensor::cat(&all.iter().map(part).collect::<Vec<_>>(), 0);
         Ok(Self {
             taken: cat(|choice| &choice.taken)?,
+            drew: cat(|choice| &choice.drew)?,
             log_p: cat(|choice| &choice.log_p)?,
             entropy: cat(|choice| &choice.entropy)?,
         })
@@ -76,7 +88,7 @@ impl Context {
     pub(crate) fn new(
         kind: ContextKind,
         name: &str,
-        (entropy, soft_share): (f32, f32),
+        config: HardConfig,
         init: &mut Init,
     ) -> Result<Self> {
         Ok(match kind {
@@ -84,8 +96,7 @@ impl Context {
             ContextKind::Hard => Context::Hard(Hard {
                 site: Site::named(name),
                 baseline: init.follower(&format!("{name}.baseline"))?,
-                entropy: f64::from(entropy),
-                soft_share: f64::from(soft_share),
+                config,
             }),
         })
     }
@@ -108,8 +119,8 @@ impl Context {
     }
 }
 
-/// Keeps the logarithm of a weight of zero finite.
-const EPSILON: f64 = 1e-20;
+/// Keeps the logarithm of a weight of zero finite, and its gradient far from infinite.
+const LEAST: f64 = 1e-7;
 
 impl Hard {
     fn choose(&self, weights: &Tensor, scope: &Scope, pass: &Pass) -> Result<Choice> {
@@ -123,7 +134,7 @@ impl Hard {
                 Mode::Eval => heaviest(weights),
                 Mode::Train { seed, draw } => {
                     let key = Key::new(seed, draw, self.site);
-                    if key.uniform(sentence as u64) < self.soft_share {
+                    if key.uniform(sentence as u64) < f64::from(self.config.soft_share) {
                         drew[row] = 0.0;
                         continue;
                     }
@@ -136,14 +147,15 @@ impl Hard {
         let taken = Tensor::from_vec(taken, (n, s), weights.device())?;
         let drew = Tensor::new(drew, weights.device())?;
         // The weights of a Gaussian window do not add up to one.
-        let total = (weights.sum_keepdim(D::Minus1)? + EPSILON)?;
+        let total = (weights.sum_keepdim(D::Minus1)? + LEAST)?;
         let p = weights.broadcast_div(&total)?;
-        let logs = (&p + EPSILON)?.log()?;
+        let logs = (&p + LEAST)?.log()?;
         let mean = weights.broadcast_mul(&(1.0 - &drew)?.unsqueeze(1)?)?;
         Ok(Choice {
             log_p: (&taken * &logs)?.sum(D::Minus1)?,
             entropy: (p * logs)?.sum(D::Minus1)?.neg()?,
             taken: (taken + mean)?,
+            drew,
         })
     }
 
@@ -153,7 +165,8 @@ impl Hard {
     /// ∇ log p(drawₜ) · Σ over t' ≥ t of (lₜ' - b)  -  λ ∇ entropyₜ,
     ///
     /// since what came before a draw is not its doing, and b, the same for all, changes no expectation.
-    /// And what moves b towards the mean loss of these tokens.
+    /// (The loss is the cross-entropy: what later entropies or a penalty owe to a draw is left out.) And
+    /// what moves b towards the mean loss of the tokens of sentences that drew.
     pub(crate) fn reinforce(
         &self,
         choice: &Choice,
@@ -170,11 +183,17 @@ impl Hard {
             }
         }
         let blame = Tensor::new(blame, choice.log_p.device())?;
-        let score = (&choice.log_p * blame)?.sum_all()?;
-        let spread = (choice.entropy.sum_all()? * self.entropy)?;
-        let mean = losses.iter().map(|&l| f64::from(l)).sum::<f64>() / losses.len().max(1) as f64;
+        let score = ((&choice.log_p * blame)?.sum_all()? * f64::from(self.config.reinforce))?;
+        let spread = (choice.entropy.sum_all()? * f64::from(self.config.entropy))?;
+        let drew = choice.drew.to_vec1::<f32>()?;
+        let lost = losses
+            .iter()
+            .zip(&drew)
+            .map(|(l, drew)| f64::from(l * drew));
+        let count = drew.iter().map(|&drew| f64::from(drew)).sum::<f64>();
+        let mean = lost.sum::<f64>() / count.max(1.0);
         let distance = (self.baseline.value() - mean)?.sqr()?.sum_all()?;
-        (score - spread)? + (distance * (0.5 * losses.len() as f64))?
+        (score - spread)? + (distance * (0.5 * count))?
     }
 }
 

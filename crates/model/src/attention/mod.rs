@@ -11,7 +11,7 @@ mod score;
 pub use align::AlignKind;
 pub(crate) use align::{Align, Scope};
 pub use context::ContextKind;
-pub(crate) use context::{Choice, Context, Hard, doubly_stochastic};
+pub(crate) use context::{Choice, Context, Hard, HardConfig, doubly_stochastic};
 pub(crate) use score::Score;
 pub use score::ScoreKind;
 
@@ -63,6 +63,10 @@ impl Attention {
         let scores = self.score.of(query, &read.keys, &scope.pairs, pass)?;
         let reach = self.score.reach();
         let weights = self.align.weights(&scores, query, scope, reach, pass)?;
+        let weights = match pass.trains() {
+            true => weights,
+            false => weights.detach(), // nobody will ask how they came about
+        };
         let (context, choice) = self.context.of(&weights, &read.values, scope, pass)?;
         let context = match &self.gate {
             None => context,

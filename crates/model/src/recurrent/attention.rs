@@ -6,6 +6,7 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::config::{check_sizes, error};
+use crate::attention::HardConfig;
 use crate::{AlignKind, ConfigError, ContextKind, ScoreKind};
 
 /// `model.recurrent.attention`: a name or a table.
@@ -24,8 +25,10 @@ pub struct AttentionConfig {
     /// Whether what Luong's order makes of a context is fed into the next step; true if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_feeding: Option<bool>,
-    /// How well a state of the decoder fits one of the encoder.
-    pub score: ScoreKind,
+    /// How well a state of the decoder fits one of the encoder; if not given, "additive" in Bahdanau's order
+    /// and "general" in Luong's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<ScoreKind>,
     /// How many places of the source `score = "location"` knows; 100 if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub positions: Option<usize>,
@@ -40,6 +43,9 @@ pub struct AttentionConfig {
     /// given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entropy: Option<f32>,
+    /// λ of the gradient by which the weights of `context = "hard"` learn from their draws; 1 if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reinforce: Option<f32>,
     /// How many of the sentences that `context = "hard"` trains on take the mean instead, from which its
     /// weights learn directly (Xu et al. 2015, §4.1); 0.5 if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,12 +72,13 @@ impl Default for AttentionConfig {
         Self {
             order: Order::Luong,
             input_feeding: None,
-            score: ScoreKind::General,
+            score: None,
             positions: None,
             align: AlignKind::Global,
             window: None,
             context: ContextKind::Soft,
             entropy: None,
+            reinforce: None,
             soft_share: None,
             gate: false,
             doubly_stochastic: 0.0,
@@ -80,11 +87,10 @@ impl Default for AttentionConfig {
 }
 
 impl AttentionConfig {
-    /// Bahdanau's own: additive scores, before the step.
+    /// Bahdanau's own.
     pub fn bahdanau() -> Self {
         Self {
             order: Order::Bahdanau,
-            score: ScoreKind::Additive,
             ..Self::default()
         }
     }
@@ -92,6 +98,13 @@ impl AttentionConfig {
     /// Luong's order with input feeding.
     pub(crate) fn feeds(&self) -> bool {
         self.order == Order::Luong && self.input_feeding.unwrap_or(true)
+    }
+
+    pub(crate) fn score(&self) -> ScoreKind {
+        self.score.unwrap_or(match self.order {
+            Order::Bahdanau => ScoreKind::Additive,
+            Order::Luong => ScoreKind::General,
+        })
     }
 
     pub(crate) fn positions(&self) -> usize {
@@ -102,9 +115,52 @@ impl AttentionConfig {
         self.window.unwrap_or(10)
     }
 
-    /// What a hard context needs: how undecided it is kept, and how often it is soft.
-    pub(crate) fn hard(&self) -> (f32, f32) {
-        (self.entropy.unwrap_or(0.01), self.soft_share.unwrap_or(0.5))
+    pub(crate) fn hard(&self) -> HardConfig {
+        HardConfig {
+            reinforce: self.reinforce.unwrap_or(1.0),
+            entropy: self.entropy.unwrap_or(0.01),
+            soft_share: self.soft_share.unwrap_or(0.5),
+        }
+    }
+
+    /// Numbers that are kept for each token of the target, and for it and each place in the source.
+    pub(super) fn activations(&self, h: usize) -> (usize, usize) {
+        let places = match self.score() {
+            ScoreKind::Location => 3 * self.positions(),
+            _ => 0,
+        };
+        let align = if self.align == AlignKind::LocalP {
+            12
+        } else {
+            6
+        };
+        let context = if self.context == ContextKind::Hard {
+            14
+        } else {
+            0
+        };
+        (12 * h + places, align + context)
+    }
+
+    /// With every default filled in that has a meaning, so that whoever keeps the config keeps them.
+    fn resolved(mut self) -> Self {
+        self.score = Some(self.score());
+        if self.order == Order::Luong {
+            self.input_feeding = Some(self.feeds());
+        }
+        if self.score() == ScoreKind::Location {
+            self.positions = Some(self.positions());
+        }
+        if self.align != AlignKind::Global {
+            self.window = Some(self.window());
+        }
+        if self.context == ContextKind::Hard {
+            let hard = self.hard();
+            self.reinforce = Some(hard.reinforce);
+            self.entropy = Some(hard.entropy);
+            self.soft_share = Some(hard.soft_share);
+        }
+        self
     }
 
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
@@ -116,7 +172,7 @@ impl AttentionConfig {
             ),
             (
                 "model.recurrent.attention.positions",
-                self.positions.is_some() && self.score != ScoreKind::Location,
+                self.positions.is_some() && self.score() != ScoreKind::Location,
                 "score = \"location\"",
             ),
             (
@@ -127,6 +183,11 @@ impl AttentionConfig {
             (
                 "model.recurrent.attention.entropy",
                 self.entropy.is_some() && self.context != ContextKind::Hard,
+                "context = \"hard\"",
+            ),
+            (
+                "model.recurrent.attention.reinforce",
+                self.reinforce.is_some() && self.context != ContextKind::Hard,
                 "context = \"hard\"",
             ),
             (
@@ -147,7 +208,11 @@ impl AttentionConfig {
             ("model.recurrent.attention.window", self.window()),
         ];
         check_sizes(&sizes)?;
-        let (entropy, soft_share) = self.hard();
+        let HardConfig {
+            reinforce,
+            entropy,
+            soft_share,
+        } = self.hard();
         if !(0.0..=1.0).contains(&soft_share) {
             return error(
                 "model.recurrent.attention.soft_share",
@@ -156,6 +221,7 @@ impl AttentionConfig {
             );
         }
         let factors = [
+            ("model.recurrent.attention.reinforce", reinforce),
             ("model.recurrent.attention.entropy", entropy),
             (
                 "model.recurrent.attention.doubly_stochastic",
@@ -168,6 +234,12 @@ impl AttentionConfig {
             }
         }
         Ok(())
+    }
+}
+
+impl From<AttentionConfig> for AttentionChoice {
+    fn from(config: AttentionConfig) -> Self {
+        AttentionChoice::Some(config.resolved())
     }
 }
 
@@ -198,15 +270,14 @@ impl<'de> Visitor<'de> for NameOrTable {
     fn visit_str<E: de::Error>(self, name: &str) -> Result<AttentionChoice, E> {
         match name {
             "none" => Ok(AttentionChoice::None),
-            "bahdanau" => Ok(AttentionChoice::Some(AttentionConfig::bahdanau())),
-            "luong" => Ok(AttentionChoice::Some(AttentionConfig::default())),
+            "bahdanau" => Ok(AttentionConfig::bahdanau().into()),
+            "luong" => Ok(AttentionConfig::default().into()),
             _ => Err(E::unknown_variant(name, &["none", "bahdanau", "luong"])),
         }
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<AttentionChoice, A::Error> {
-        let config = AttentionConfig::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(AttentionChoice::Some(config))
+        AttentionConfig::deserialize(MapAccessDeserializer::new(map)).map(AttentionChoice::from)
     }
 }
 

@@ -63,7 +63,7 @@ impl Default for RecurrentConfig {
             reverse_source: false,
             dropout: 0.2,
             tie: Tie::Decoder,
-            attention: AttentionChoice::Some(AttentionConfig::default()),
+            attention: AttentionConfig::default().into(),
         }
     }
 }
@@ -122,11 +122,16 @@ impl RecurrentConfig {
         let (e, h) = (self.d_embed, self.d_hidden);
         let cell = Cell::from(self.cell);
         let layer = 3 * cell.gates() * h + 4 * cell.state_width(h);
-        let attention = 12 * h;
+        let (attention, weights) = match &self.attention {
+            AttentionChoice::None => (2 * h, 0),
+            AttentionChoice::Some(attention) => attention.activations(h),
+        };
         Activations {
             source: 2 * e + self.encoder_layers * layer + 6 * h,
             target: 2 * e + self.decoder_layers * layer + attention,
+            target_to_source: weights,
             fixed: vocabularies.target * h,
+            ..Activations::default()
         }
     }
 }

@@ -26,7 +26,7 @@ impl Looking {
         let align = format!("{name}.align");
         let context = format!("{name}.context");
         let attention = Attention {
-            score: Score::new(config.score, &score, h, config.positions(), init)?,
+            score: Score::new(config.score(), &score, h, config.positions(), init)?,
             align: Align::new(config.align, &align, h, config.window(), init)?,
             context: Context::new(config.context, &context, config.hard(), init)?,
             gate: match config.gate {

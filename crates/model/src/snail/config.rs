@@ -63,6 +63,13 @@ impl SnailConfig {
                 return error(key, format!("is {size}"), "it must be from 1 to 100,000");
             }
         }
+        if self.span < 2 {
+            return error(
+                "model.snail.span",
+                "is 1: without convolutions nothing knows the order of words".to_string(),
+                "it must be 2 or more",
+            );
+        }
         if !(0.0..1.0).contains(&self.dropout) {
             return error(
                 "model.snail.dropout",
@@ -106,6 +113,9 @@ impl SnailConfig {
         Activations {
             source: side(1) + read,
             target: side(2),
+            source_to_source: 4 * blocks,
+            target_to_target: 4 * blocks,
+            target_to_source: 4 * blocks,
             fixed: vocabularies.target * d,
         }
     }

@@ -167,14 +167,21 @@ impl TransformerConfig {
             Activation::Gelu | Activation::Swish => 2 * self.d_ff, // before and after
         };
         let network = 2 * d + inner;
-        let attention = match self.score == Scores::default() {
-            true => 6 * d,   // input, normalised, queries, keys, values, context
-            false => 16 * d, // and the same for every head apart
+        let fused = self.score == Scores::default();
+        // Input, normalised, queries, keys, values, context; and if each head goes its own way, those again,
+        // and scores, weights before and after dropout, and a gradient.
+        let (attention, cross, weights) = match fused {
+            true => (6 * d, 4 * d, 0),
+            false => (16 * d, 12 * d, 4 * self.heads),
         };
+        let read = if fused { 2 * d } else { 8 * d };
         let passing = 12 * d + 2 * self.d_ff;
         Activations {
-            source: encoder * (attention + network) + decoder * 2 * d + passing,
-            target: decoder * (attention + 4 * d + network) + passing,
+            source: encoder * (attention + network) + decoder * read + passing,
+            target: decoder * (attention + cross + network) + passing,
+            source_to_source: encoder * weights,
+            target_to_target: decoder * weights,
+            target_to_source: decoder * weights,
             fixed: vocabularies.target * d, // the loss adds up the gradient of its own matrix
         }
     }

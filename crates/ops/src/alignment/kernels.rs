@@ -25,12 +25,13 @@ pub(super) fn inner(pairs: &Pairs, q: &[f32], k: &[f32], w: &mut [f32]) {
             &k[keys.start * d..keys.end * d],
         );
         if t < FEW {
-            for (q, w) in q.chunks_exact(d).zip(w.chunks_exact_mut(s)) {
+            for (q, w) in q.chunks_exact(d).zip(w.chunks_exact_mut(s.max(1))) {
                 inner_row(q, k, &mut w[..length]);
                 w[length..].fill(0.0);
             }
         } else {
-            w.chunks_exact_mut(s).for_each(|w| w[length..].fill(0.0));
+            w.chunks_exact_mut(s.max(1))
+                .for_each(|w| w[length..].fill(0.0));
             let dst = MatMut::columns(w, t, s, 0, length);
             let (q, k) = (Mat::new(q, t, d), Mat::new(k, length, d).t());
             product(dst, Write::Over, q, k, Threads::One);

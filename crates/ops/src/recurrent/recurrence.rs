@@ -105,9 +105,9 @@ impl Recurrence {
         dstates: &[f32],
     ) -> Result<(Vec<f32>, Vec<f32>)> {
         let _time = profile::time(Part::RecurrenceBackward);
-        let kept = self.kept.lock().unwrap_or_else(|e| e.into_inner());
+        let kept = self.kept.lock().unwrap_or_else(|e| e.into_inner()).take();
         let Some(kept) = kept.as_deref() else {
-            bail!("a recurrence went backward before forward")
+            bail!("a recurrence goes backward once, after it has gone forward in training")
         };
         let (cell, h, sentences) = (self.cell, self.h, self.steps.sentences());
         let (n, b) = (sentences.rows(), sentences.count());

@@ -42,14 +42,14 @@ fn fused_equals_composed_both_ways_with_and_without_start_and_bias() {
             for (direction, bias) in DIRECTIONS.into_iter().zip([true, false]) {
                 let layer = layer(cell, h, bias);
                 let case = Case::new(&params(&layer)).input((n, cell.gates() * h));
-                case.check(|x, pass| {
+                case.check_once(|x, pass| {
                     recurrence(cell, &x[0], &layer, None, &sentences, direction, pass)
                 });
             }
             for (direction, bias) in DIRECTIONS.into_iter().zip([false, true]) {
                 let layer = layer(cell, h, bias);
                 let case = Case::new(&params(&layer)).input((n, cell.gates() * h));
-                case.input((b, cell.state_width(h))).check(|x, pass| {
+                case.input((b, cell.state_width(h))).check_once(|x, pass| {
                     let start = Some(&x[1]);
                     recurrence(cell, &x[0], &layer, start, &sentences, direction, pass)
                 });

@@ -73,6 +73,62 @@ fn an_unknown_key_on_the_command_line_is_an_error_too() {
 }
 
 #[test]
+fn an_option_of_attention_that_would_be_ignored_or_cannot_be_is_refused() {
+    let tiny = Tiny::new();
+    let config = String::from_utf8(tiny.read("config.toml")).unwrap();
+    let (before, rest) = config.split_once("[model.transformer]").unwrap();
+    let (_, after) = rest.split_once("[train]").unwrap();
+    for (model, error, hint) in [
+        (
+            "attention = \"luongg\"",
+            "unknown value `luongg` in [model.recurrent]",
+            "`luong`",
+        ),
+        (
+            "attention = { scor = \"dot\" }",
+            "unknown key `scor` in [model.recurrent.attention]",
+            "`score`",
+        ),
+        (
+            "attention = { window = 3 }",
+            "model.recurrent.attention.window: has no meaning here",
+            "local-p",
+        ),
+        (
+            "attention = { order = \"bahdanau\", input_feeding = false }",
+            "model.recurrent.attention.input_feeding: has no meaning here",
+            "luong",
+        ),
+        (
+            "reverse_source = true",
+            "model.recurrent.reverse_source: has no meaning",
+            "bidirectional = false",
+        ),
+        ("d_hidden = 7", "d_hidden = 7 is odd", "even"),
+        ("d_embed = 8", "ties d_embed = 8", "tie = \"none\""),
+    ] {
+        let text = format!("{before}[model.recurrent]\n{model}\n[train]{after}");
+        tiny.write("config.toml", text);
+        refuses(&tiny, &RUN, error, hint);
+    }
+    tiny.write("config.toml", config);
+    let set = [
+        "run",
+        "config.toml",
+        "--set",
+        "model.transformer.score=location",
+    ];
+    refuses(&tiny, &set, "does not compare a query with a key", "cosine");
+    let set = [
+        "run",
+        "config.toml",
+        "--set",
+        "model.transformer.score=[\"dot\", \"dot\", \"dot\"]",
+    ];
+    refuses(&tiny, &set, "3 scores for 2 heads", "one for all heads");
+}
+
+#[test]
 fn a_width_that_heads_do_not_divide_is_refused() {
     let tiny = Tiny::new();
     let arguments = ["run", "config.toml", "--set", "model.transformer.heads=3"];

@@ -82,6 +82,8 @@ fn every_system_resumes_to_the_same_bits_after_a_kill_and_translates_greedily_an
         wait_for_step(&mut child, &tiny.path(&broken), 6);
         child.kill().unwrap(); // SIGKILL
         child.wait().unwrap();
+        let (_, last, _) = tiny.log(&broken).pop().unwrap();
+        assert!(last < 14, "{name} was over before it was killed");
         tiny.must(&["resume", &broken]);
         assert!(tiny.outcome(&whole) == tiny.outcome(&broken), "{name}");
         assert_eq!(tiny.log(&whole), tiny.log(&broken), "{name}");
