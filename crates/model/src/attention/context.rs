@@ -193,7 +193,9 @@ impl Hard {
         let count = drew.iter().map(|&drew| f64::from(drew)).sum::<f64>();
         let mean = lost.sum::<f64>() / count.max(1.0);
         let distance = (self.baseline.value() - mean)?.sqr()?.sum_all()?;
-        (score - spread)? + (distance * (0.5 * count))?
+        // By a tensor: candle drops the gradient of what is multiplied with the number zero.
+        let half = Tensor::new(0.5 * count as f32, distance.device())?;
+        (score - spread)? + (distance * half)?
     }
 }
 

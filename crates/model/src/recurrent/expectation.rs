@@ -192,7 +192,12 @@ fn a_hard_attention_that_never_draws_is_a_soft_one() -> Result<()> {
         soft_share: Some(1.0),
         ..AttentionConfig::default()
     })?;
-    let ((_, soft), (_, hard)) = (draw(&soft, 1)?, draw(&hard, 1)?);
+    let ((_, soft), (_, drawn)) = (draw(&soft, 1)?, draw(&hard, 1)?);
+    // Its baseline has nothing to follow, and is told so.
+    let baseline = hard.params().iter().find(|param| param.follows());
+    let gradient = baseline.and_then(|baseline| baseline.gradient());
+    assert_eq!(gradient.expect("a gradient").to_vec1::<f32>()?, [0.0]);
+    let hard = drawn;
     assert!((soft.loss - hard.loss).abs() < 1e-5);
     let apart = distance(&soft.gradient, &hard.gradient);
     assert!(apart < 1e-5 * distance(&soft.gradient, &vec![0.0; soft.gradient.len()]));

@@ -170,10 +170,15 @@ fn the_average_of_checkpoints_is_their_mean() {
 
 #[test]
 fn every_config_of_the_project_is_valid_and_its_files_are_there() {
-    let folder = workspace().join("configs");
+    let folders = ["configs", "configs/history"].map(|folder| workspace().join(folder));
+    let entries = folders
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap());
     let mut seen = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            continue;
+        }
         let config = Config::read(&path, &[]).unwrap_or_else(|error| panic!("{error}"));
         for paths in [Some(&config.data.train), config.data.valid.as_ref()]
             .into_iter()
@@ -185,7 +190,7 @@ fn every_config_of_the_project_is_valid_and_its_files_are_there() {
         }
         seen += 1;
     }
-    assert!(seen >= 3, "quickstart, base and big");
+    assert!(seen >= 15, "quickstart, base, big, and the history");
 }
 
 #[test]
