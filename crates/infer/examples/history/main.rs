@@ -41,7 +41,7 @@ const BEGIN: &str = "<!-- begin: written by scripts/history.sh -->\n";
 const END: &str = "<!-- end -->\n";
 
 fn main() -> ExitCode {
-    cli::start_log("warn");
+    cli::start_log("info");
     match run(&Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => cli::report(&*error, None),
@@ -55,7 +55,7 @@ fn run(cli: &Cli) -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut systems = Vec::new();
     for run in &cli.runs {
         let system = System::measure(run, &corpora, &device, path)?;
-        tracing::warn!("{}: {:.2} BLEU", system.name, system.scores[0]);
+        tracing::info!("{}: {:.2} BLEU", system.name, system.scores[0]);
         systems.push(system);
     }
     systems.sort_by_key(System::year_and_name);
