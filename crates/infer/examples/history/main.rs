@@ -55,7 +55,7 @@ fn run(cli: &Cli) -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut systems = Vec::new();
     for run in &cli.runs {
         let system = System::measure(run, &corpora, &device, path)?;
-        tracing::info!("{}: {:.2} BLEU", system.name, system.scores[0]);
+        tracing::info!("{}: {:.2} BLEU", system.name, system.scores[0].score);
         systems.push(system);
     }
     systems.sort_by_key(System::year_and_name);
@@ -75,26 +75,50 @@ fn read(path: &Path) -> io::Result<Corpus> {
 }
 
 fn table(systems: &[System], corpora: &[PathBuf]) -> String {
-    let names = corpora.iter().map(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        format!(" BLEU, {name} |")
-    });
-    let mut text = format!(
-        "| system | parameters | tokens/s |{}\n|---|--:|--:|{}\n",
-        names.collect::<String>(),
-        "--:|".repeat(corpora.len())
-    );
+    let names: Vec<_> = corpora
+        .iter()
+        .map(|path| path.file_name().unwrap_or_default().to_string_lossy())
+        .collect();
+    let mut heads = vec!["system".into(), "parameters".into(), "tokens/s".into()];
+    heads.extend(names.iter().map(|name| format!("BLEU, {name}")));
+    if let Some(last) = names.last() {
+        heads.push(format!("words right, {last}"));
+        heads.push(format!("length, {last}"));
+    }
+    let mut text = row(&heads) + "|---|" + &"--:|".repeat(heads.len() - 1) + "\n";
     for system in systems {
-        let scores = system.scores.iter().map(|score| format!(" {score:.2} |"));
-        text += &format!(
-            "| [{0}](../configs/history/{0}.toml) | {1} | {2} |{3}\n",
-            system.name,
+        let name = &system.name;
+        let mut cells = vec![
+            format!("[{name}](../configs/history/{name}.toml)"),
             thousands(system.parameters),
             thousands(system.tokens_per_second),
-            scores.collect::<String>(),
+        ];
+        cells.extend(
+            system
+                .scores
+                .iter()
+                .map(|score| format!("{:.2}", score.score)),
         );
+        if let Some(last) = system.scores.last() {
+            let (words, length) = words_and_length(&last.verbose);
+            cells.push(format!("{words}%"));
+            cells.push(length.to_string());
+        }
+        text += &row(&cells);
     }
     text
+}
+
+fn row(cells: &[String]) -> String {
+    format!("| {} |\n", cells.join(" | "))
+}
+
+/// How many words of the translations are in the references, in percent, and how long the translations are
+/// beside them: from `87.6/60.0/42.4/30.6 (BP = 0.341 ratio = 0.482 …)`.
+fn words_and_length(verbose: &str) -> (&str, &str) {
+    let words = verbose.split('/').next().unwrap_or_default();
+    let length = verbose.split("ratio = ").nth(1).unwrap_or_default();
+    (words, length.split(' ').next().unwrap_or_default())
 }
 
 fn thousands(number: usize) -> String {

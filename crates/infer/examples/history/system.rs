@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use attend_data::Corpus;
-use attend_infer::metrics::bleu;
+use attend_infer::metrics::{Score, bleu};
 use attend_infer::{Bundle, Translator};
 use candle_core::Device;
 
@@ -13,7 +13,7 @@ pub(crate) struct System {
     /// Target tokens a second, the median over the lines of its log.
     pub(crate) tokens_per_second: usize,
     /// BLEU of each corpus.
-    pub(crate) scores: Vec<f64>,
+    pub(crate) scores: Vec<Score>,
     /// BLEU by the length of the source.
     pub(crate) by_length: Vec<(usize, f64)>,
 }
@@ -46,7 +46,7 @@ impl System {
             let translations = translator.translate(&corpus.source)?;
             let lines = translations.iter().map(|line| line.text().to_string());
             let lines: Vec<String> = lines.collect();
-            scores.push(bleu(&lines, &corpus.target)?.score);
+            scores.push(bleu(&lines, &corpus.target)?);
             let words = corpus.source.iter().map(|line| line.split(' ').count());
             all.extend(words.zip(lines).zip(corpus.target.iter().cloned()));
         }
