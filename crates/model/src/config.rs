@@ -63,6 +63,38 @@ pub struct ConfigError {
     pub hint: String,
 }
 
+/// Sizes above this are taken for a slip of the pen.
+const LARGEST: usize = 100_000;
+
+/// Refuses layers, widths and the like that cannot be.
+pub(crate) fn check_sizes(sizes: &[(&'static str, usize)]) -> Result<(), ConfigError> {
+    for &(key, size) in sizes {
+        if !(1..=LARGEST).contains(&size) {
+            return error(key, format!("is {size}"), "it must be from 1 to 100,000");
+        }
+    }
+    Ok(())
+}
+
+/// Refuses dropouts that cannot be.
+pub(crate) fn check_rates(rates: &[(&'static str, f32)]) -> Result<(), ConfigError> {
+    for &(key, rate) in rates {
+        if !(0.0..1.0).contains(&rate) {
+            return error(
+                key,
+                format!("is {rate}"),
+                "it must be at least 0 and below 1",
+            );
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn error(key: &'static str, message: String, hint: &str) -> Result<(), ConfigError> {
+    let hint = hint.to_string();
+    Err(ConfigError { key, message, hint })
+}
+
 impl ModelConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
         match self {

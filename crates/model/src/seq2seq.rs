@@ -19,7 +19,7 @@ pub struct Memory {
 pub struct Output {
     /// `[n, d]`, each row to predict a token of the target.
     pub hidden: Tensor,
-    /// How the target attended to the source, where the loss depends on it.
+    /// How a recurrent decoder attended to the source: what it minimises may depend on it.
     pub(crate) alignment: Option<Alignment>,
 }
 

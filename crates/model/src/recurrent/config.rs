@@ -2,7 +2,8 @@ use attend_ops::Cell;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::attention::{AttentionChoice, AttentionConfig};
+use super::attention_config::{AttentionChoice, AttentionConfig};
+use crate::config::{check_rates, check_sizes, error};
 use crate::{Activations, ConfigError, Tie, Vocabularies};
 
 /// `[model.recurrent]`.
@@ -98,13 +99,7 @@ impl RecurrentConfig {
                 "make the two equal, or set tie = \"none\"",
             );
         }
-        if !(0.0..1.0).contains(&self.dropout) {
-            return error(
-                "model.recurrent.dropout",
-                format!("is {}", self.dropout),
-                "it must be at least 0 and below 1",
-            );
-        }
+        check_rates(&[("model.recurrent.dropout", self.dropout)])?;
         match &self.attention {
             AttentionChoice::None => Ok(()),
             AttentionChoice::Some(attention) => attention.validate(),
@@ -134,18 +129,4 @@ impl RecurrentConfig {
             ..Activations::default()
         }
     }
-}
-
-pub(super) fn check_sizes(sizes: &[(&'static str, usize)]) -> Result<(), ConfigError> {
-    for &(key, size) in sizes {
-        if !(1..=100_000).contains(&size) {
-            return error(key, format!("is {size}"), "it must be from 1 to 100,000");
-        }
-    }
-    Ok(())
-}
-
-pub(super) fn error(key: &'static str, message: String, hint: &str) -> Result<(), ConfigError> {
-    let hint = hint.to_string();
-    Err(ConfigError { key, message, hint })
 }

@@ -6,12 +6,13 @@ use attend_ops::{
 };
 use candle_core::{Result, Tensor};
 
-use super::attention::{AttentionChoice, Order};
+use super::attention_config::{AttentionChoice, Order};
 use super::config::RecurrentConfig;
 use super::looking::Looking;
 use super::schedule::Schedule;
+use super::stepped::Stepped;
 use super::{gates, recurrent};
-use crate::attention::{Attended, Choice, Read, Scope};
+use crate::attention::{Read, Scope};
 use crate::params::Init;
 use crate::seq2seq::Alignment;
 use crate::{Memory, Output};
@@ -31,13 +32,6 @@ struct Layer {
     /// Of a GRU into which something is fed, whose candidate needs the two apart.
     feed: Option<Linear>,
     drop: DropoutSite,
-}
-
-/// What one step makes, for each of its rows.
-pub(crate) struct Stepped {
-    /// The new state of the highest layer, or in Luong's order what came of it and the context.
-    top: Tensor,
-    attended: Option<Attended>,
 }
 
 impl Decoder {
@@ -280,7 +274,7 @@ impl Decoder {
             let scope = Scope::at(time, schedule.going(time), &memory.segments);
             steps.push(self.step(&mut own, (&input, rows), Some(&read), &scope, pass)?);
         }
-        let all = Stepped::join(steps)?;
+        let all = Stepped::join(&steps)?;
         let hidden = schedule.unsorted(&self.read_out(&all, &x, pass)?)?;
         let alignment = all.attended.map(|attended| -> Result<Alignment> {
             Ok(Alignment {
@@ -294,32 +288,5 @@ impl Decoder {
         });
         let alignment = alignment.transpose()?;
         Ok(Output { hidden, alignment })
-    }
-}
-
-impl Stepped {
-    /// The rows of all steps, one step after the other.
-    fn join(steps: Vec<Self>) -> Result<Self> {
-        let cat = |part: &dyn Fn(&Self) -> Option<Tensor>| -> Result<Option<Tensor>> {
-            let parts: Option<Vec<Tensor>> = steps.iter().map(part).collect();
-            parts.map(|parts| Tensor::cat(&parts, 0)).transpose()
-        };
-        let of = |part: fn(&Attended) -> Tensor| {
-            cat(&move |step: &Self| step.attended.as_ref().map(part))
-        };
-        let top = cat(&|step| Some(step.top.clone()))?;
-        let (context, weights) = (of(|a| a.context.clone())?, of(|a| a.weights.clone())?);
-        let choices = steps
-            .iter()
-            .map(|step| step.attended.as_ref()?.choice.clone())
-            .collect::<Option<Vec<_>>>();
-        let choice = choices.map(|all| Choice::join(&all)).transpose()?;
-        let attended = context.zip(weights).map(|(context, weights)| Attended {
-            context,
-            weights,
-            choice,
-        });
-        let top = top.expect("a target has at least one step");
-        Ok(Self { top, attended })
     }
 }

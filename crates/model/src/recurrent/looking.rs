@@ -1,7 +1,7 @@
 use attend_ops::{Activation, Dropout, Linear, Pass, beside, linear_activated};
 use candle_core::{Result, Tensor};
 
-use super::attention::{AttentionConfig, Order};
+use super::attention_config::{AttentionConfig, Order};
 use crate::attention::{Align, Attention, Context, Score};
 use crate::params::Init;
 

@@ -5,7 +5,7 @@
 //! n tokens of a packed batch, b sentences, k of them still going at a step; e wide embeddings, h wide
 //! states; G h gates; S numbers in a state, which for an LSTM are its output and its cell.
 
-mod attention;
+mod attention_config;
 mod config;
 mod decoder;
 mod encoder;
@@ -13,8 +13,9 @@ mod encoder;
 mod expectation;
 mod looking;
 mod schedule;
+mod stepped;
 
-pub use attention::{AttentionChoice, AttentionConfig, Order};
+pub use attention_config::{AttentionChoice, AttentionConfig, Order};
 pub use config::{CellKind, RecurrentConfig};
 
 use attend_ops::{

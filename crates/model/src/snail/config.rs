@@ -1,6 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::{check_rates, check_sizes, error};
 use crate::{Activations, ConfigError, Tie, Vocabularies};
 
 /// `[model.snail]`.
@@ -41,28 +42,16 @@ impl Default for SnailConfig {
     }
 }
 
-/// Sizes above this are taken for a slip of the pen.
-const LARGEST: usize = 100_000;
-
 impl SnailConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let error = |key, message, hint: &str| {
-            let hint = hint.to_string();
-            Err(ConfigError { key, message, hint })
-        };
-        let sizes = [
+        check_sizes(&[
             ("model.snail.blocks", self.blocks),
             ("model.snail.d_model", self.d_model),
             ("model.snail.filters", self.filters),
             ("model.snail.span", self.span),
             ("model.snail.d_key", self.d_key),
             ("model.snail.d_value", self.d_value),
-        ];
-        for (key, size) in sizes {
-            if !(1..=LARGEST).contains(&size) {
-                return error(key, format!("is {size}"), "it must be from 1 to 100,000");
-            }
-        }
+        ])?;
         if self.span < 2 {
             return error(
                 "model.snail.span",
@@ -70,14 +59,7 @@ impl SnailConfig {
                 "it must be 2 or more",
             );
         }
-        if !(0.0..1.0).contains(&self.dropout) {
-            return error(
-                "model.snail.dropout",
-                format!("is {}", self.dropout),
-                "it must be at least 0 and below 1",
-            );
-        }
-        Ok(())
+        check_rates(&[("model.snail.dropout", self.dropout)])
     }
 
     pub fn validate_with(&self, vocabularies: Vocabularies) -> Result<(), ConfigError> {

@@ -3,6 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::scores::Scores;
+use crate::config::{check_rates, check_sizes, error};
 use crate::{Activations, ConfigError, Tie, Vocabularies};
 
 /// `[model.transformer]`. The defaults are the paper's base model.
@@ -84,27 +85,15 @@ impl From<Activation> for ops::Activation {
     }
 }
 
-/// Sizes above this are taken for a slip of the pen.
-const LARGEST: usize = 100_000;
-
 impl TransformerConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let error = |key, message, hint: &str| {
-            let hint = hint.to_string();
-            Err(ConfigError { key, message, hint })
-        };
-        let sizes = [
+        check_sizes(&[
             ("model.transformer.encoder_layers", self.encoder_layers),
             ("model.transformer.decoder_layers", self.decoder_layers),
             ("model.transformer.d_model", self.d_model),
             ("model.transformer.heads", self.heads),
             ("model.transformer.d_ff", self.d_ff),
-        ];
-        for (key, size) in sizes {
-            if !(1..=LARGEST).contains(&size) {
-                return error(key, format!("is {size}"), "it must be from 1 to 100,000");
-            }
-        }
+        ])?;
         let (d, heads) = (self.d_model, self.heads);
         if !d.is_multiple_of(heads) {
             return error(
@@ -135,7 +124,7 @@ impl TransformerConfig {
                 "choose scaled-dot, dot, general, additive or cosine",
             );
         }
-        let rates = [
+        check_rates(&[
             ("model.transformer.dropout", self.dropout),
             (
                 "model.transformer.attention_dropout",
@@ -145,17 +134,7 @@ impl TransformerConfig {
                 "model.transformer.activation_dropout",
                 self.activation_dropout,
             ),
-        ];
-        for (key, rate) in rates {
-            if !(0.0..1.0).contains(&rate) {
-                return error(
-                    key,
-                    format!("is {rate}"),
-                    "it must be at least 0 and below 1",
-                );
-            }
-        }
-        Ok(())
+        ])
     }
 
     /// What a sub-layer's backward needs of its forward, summed over all of them; what one layer's

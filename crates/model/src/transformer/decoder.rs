@@ -2,9 +2,9 @@ use attend_ops::{Body, Mask, MultiHead, Pass, Segments, Sublayer};
 use candle_core::{Result, Tensor};
 
 use super::block::{Block, Scene, run};
+use super::builder::{Builder, Last};
 use super::config::TransformerConfig;
 use super::singles;
-use super::sublayer::{Builder, Last};
 use crate::attention::Scope;
 use crate::params::Init;
 use crate::{AttentionMap, Memory, State};

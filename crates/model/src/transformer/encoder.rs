@@ -2,8 +2,8 @@ use attend_ops::{Mask, Pass, Segments};
 use candle_core::{Result, Tensor};
 
 use super::block::{Block, Scene, run};
+use super::builder::{Builder, Last};
 use super::config::TransformerConfig;
-use super::sublayer::{Builder, Last};
 use crate::AttentionMap;
 use crate::params::Init;
 

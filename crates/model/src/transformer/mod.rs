@@ -4,12 +4,12 @@
 //! Face's MarianMT, and positions its layout, so that weights move between the two as they are.
 
 mod block;
+mod builder;
 mod config;
 mod decoder;
 mod encoder;
 mod position;
 mod scores;
-mod sublayer;
 
 pub use config::{Activation, Norm, TransformerConfig};
 pub use scores::Scores;

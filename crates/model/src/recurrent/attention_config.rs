@@ -5,8 +5,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::config::{check_sizes, error};
 use crate::attention::HardConfig;
+use crate::config::{check_sizes, error};
 use crate::{AlignKind, ConfigError, ContextKind, ScoreKind};
 
 /// `model.recurrent.attention`: a name or a table.

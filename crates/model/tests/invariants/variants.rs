@@ -1,0 +1,175 @@
+//! Every model that there is, small.
+
+use attend_model::{
+    Activation, AlignKind, AttentionChoice, AttentionConfig, CellKind, ContextKind, ModelConfig,
+    Norm, RecurrentConfig, ScoreKind, Scores, SnailConfig, Tie, TransformerConfig,
+};
+
+fn tiny() -> TransformerConfig {
+    TransformerConfig {
+        encoder_layers: 2,
+        decoder_layers: 2,
+        d_model: 12,
+        heads: 3,
+        d_ff: 20,
+        dropout: 0.2,
+        attention_dropout: 0.2,
+        activation_dropout: 0.2,
+        ..TransformerConfig::default()
+    }
+}
+
+/// Every variant of every family.
+pub(super) fn configs() -> Vec<ModelConfig> {
+    let mut configs = Vec::new();
+    for norm in [Norm::Post, Norm::Pre] {
+        for activation in [Activation::Relu, Activation::Gelu, Activation::Swish] {
+            for tie in [Tie::All, Tie::Decoder, Tie::None] {
+                configs.push(ModelConfig::Transformer(TransformerConfig {
+                    norm,
+                    activation,
+                    tie,
+                    ..tiny()
+                }));
+            }
+        }
+    }
+    let comparing = ScoreKind::ALL.into_iter().filter(|score| score.compares());
+    let one_for_all = comparing.map(|score| vec![score]);
+    let one_for_each = vec![ScoreKind::Additive, ScoreKind::ScaledDot, ScoreKind::Cosine];
+    for scores in one_for_all.chain([one_for_each]) {
+        let score = Scores(scores);
+        configs.push(ModelConfig::Transformer(TransformerConfig {
+            score,
+            ..tiny()
+        }));
+    }
+    configs.extend(recurrent().into_iter().map(ModelConfig::Recurrent));
+    configs.extend(snail().into_iter().map(ModelConfig::Snail));
+    configs
+}
+
+fn small() -> RecurrentConfig {
+    RecurrentConfig {
+        cell: CellKind::Lstm,
+        encoder_layers: 1,
+        decoder_layers: 1,
+        d_embed: 12,
+        d_hidden: 12,
+        bidirectional: true,
+        reverse_source: false,
+        dropout: 0.2,
+        tie: Tie::None,
+        attention: AttentionChoice::None,
+    }
+}
+
+/// Every cell, depth and direction; every order of attention; every score with every alignment; every
+/// context, with and without what goes with it.
+fn recurrent() -> Vec<RecurrentConfig> {
+    let mut configs = Vec::new();
+    for cell in [CellKind::Lstm, CellKind::Gru] {
+        for (bidirectional, reverse_source) in [(true, false), (false, false), (false, true)] {
+            for layers in [1, 2] {
+                configs.push(RecurrentConfig {
+                    cell,
+                    encoder_layers: layers,
+                    decoder_layers: 3 - layers,
+                    bidirectional,
+                    reverse_source,
+                    ..small()
+                });
+            }
+        }
+        for attention in orders() {
+            for tie in [Tie::All, Tie::Decoder] {
+                configs.push(RecurrentConfig {
+                    cell,
+                    decoder_layers: 2,
+                    tie,
+                    attention: AttentionChoice::Some(attention.clone()),
+                    ..small()
+                });
+            }
+        }
+    }
+    for score in ScoreKind::ALL {
+        for align in AlignKind::ALL {
+            for attention in orders() {
+                let attention = AttentionConfig {
+                    score: Some(score),
+                    positions: (score == ScoreKind::Location).then_some(5),
+                    align,
+                    window: (align != AlignKind::Global).then_some(2),
+                    ..attention
+                };
+                let attention = AttentionChoice::Some(attention);
+                configs.push(RecurrentConfig {
+                    attention,
+                    ..small()
+                });
+            }
+        }
+    }
+    for align in AlignKind::ALL {
+        for score in [ScoreKind::General, ScoreKind::Location] {
+            let attention = AttentionChoice::Some(AttentionConfig {
+                score: Some(score),
+                positions: (score == ScoreKind::Location).then_some(5),
+                align,
+                window: (align != AlignKind::Global).then_some(1),
+                context: ContextKind::Hard,
+                ..AttentionConfig::default()
+            });
+            configs.push(RecurrentConfig {
+                attention,
+                ..small()
+            });
+        }
+    }
+    for context in ContextKind::ALL {
+        for (gate, doubly_stochastic) in [(false, 0.0), (true, 0.0), (false, 0.5), (true, 0.5)] {
+            for attention in orders() {
+                let attention = AttentionChoice::Some(AttentionConfig {
+                    context,
+                    gate,
+                    doubly_stochastic,
+                    ..attention
+                });
+                configs.push(RecurrentConfig {
+                    attention,
+                    ..small()
+                });
+            }
+        }
+    }
+    configs
+}
+
+fn orders() -> [AttentionConfig; 3] {
+    let feeding = |input_feeding| AttentionConfig {
+        input_feeding: Some(input_feeding),
+        ..AttentionConfig::default()
+    };
+    [AttentionConfig::bahdanau(), feeding(true), feeding(false)]
+}
+
+/// Every tie; spans below and above the length of the sentences; one block and two.
+fn snail() -> Vec<SnailConfig> {
+    let mut configs = Vec::new();
+    for (tie, blocks) in [(Tie::All, 1), (Tie::Decoder, 2), (Tie::None, 2)] {
+        for span in [2, 3, 16] {
+            configs.push(SnailConfig {
+                blocks,
+                d_model: 12,
+                filters: 5,
+                span,
+                d_key: 6,
+                d_value: 7,
+                dropout: 0.2,
+                tie,
+            });
+        }
+    }
+    configs
+}
