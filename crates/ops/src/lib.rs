@@ -1,4 +1,4 @@
-//! Tensor operations of a Transformer, with gradients.
+//! Tensor operations of Transformers and recurrent models, with gradients.
 //!
 //! Every operation exists twice. The *composed* version is written out of plain candle ops; it
 //! runs on CUDA and Metal and is the oracle of the tests. The *fused* version is a CPU kernel with
@@ -6,7 +6,8 @@
 //! and whether it records a graph.
 //!
 //! Batches are packed: sentences laid end to end in `[n, d]`, with [`Segments`] saying where each
-//! begins. Nothing is padded, except inside the composed attention.
+//! begins. Nothing is padded, except inside composed operations, and the columns of scores and weights in
+//! `alignment`.
 //!
 //! Gradients of parameters accumulate in buffers that the [`Param`]s own; [`Loss::backward`] fills them.
 

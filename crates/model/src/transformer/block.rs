@@ -7,7 +7,7 @@ use crate::{AttentionMap, Memory, Place};
 /// A sub-layer, and how each head of its attention scores.
 pub(crate) struct Block {
     pub(crate) sublayer: Sublayer,
-    /// None if it is no attention.
+    /// Empty if it is no attention.
     pub(crate) scores: Vec<Score>,
 }
 
