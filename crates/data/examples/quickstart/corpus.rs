@@ -1,18 +1,16 @@
-//! Fills the four files, and keeps them apart.
+//! Fills the five files, and keeps them apart.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use crate::choice::Choice;
 use crate::long;
 use crate::sentence::Sentence;
 
 const SEED: u64 = 20_170_612;
-/// Of its own, so that the other files stay as they are whatever `long` holds.
-const LONG_SEED: u64 = 20_140_910;
 const TRAIN: usize = 20_000;
 const VALID: usize = 500;
 const TEST: usize = 500;
-const LONG: usize = 500;
 /// How many sentences of `valid` and `test` hold a pair of words that training never sees together.
 const NOVEL: usize = 400;
 /// Kept for the reader of the README to try: in no file.
@@ -20,10 +18,20 @@ const RESERVED: [&str; 2] = [
     "the old man sees the small dog",
     "the old man sees a small dog",
 ];
-/// English words, of the sentences of all files but `long`.
+/// English words, of the sentences of `train`, `valid` and `test`.
 const LONGEST: usize = 14;
-/// So many lengths beyond that are in `long`, each as often as the next.
-const LENGTHS: usize = 35;
+/// To measure with, in `long`. Its seed is its own, so that no file changes with another.
+const LONG: Joining = Joining {
+    seed: 20_140_910,
+    pairs: 500,
+    lengths: LONGEST + 1..50,
+};
+/// To train on, in `joined`.
+const JOINED: Joining = Joining {
+    seed: 20_150_817,
+    pairs: 4_000,
+    lengths: LONGEST + 1..35,
+};
 /// One sentence in so many is kept out of training though all its pairs of words are known.
 const APART: usize = 40;
 
@@ -42,6 +50,16 @@ pub(crate) struct Corpus {
     pub(crate) test: Split,
     /// Nothing in it is new but the length.
     pub(crate) long: Split,
+    /// Some of those lengths, to train on.
+    pub(crate) joined: Split,
+}
+
+/// Longer sentences, out of clauses that training knows.
+struct Joining {
+    seed: u64,
+    pairs: usize,
+    /// English words, each length as often as the next.
+    lengths: Range<usize>,
 }
 
 /// The German of every English sentence so far.
@@ -56,18 +74,20 @@ struct Pair {
 
 impl Corpus {
     /// The name and content of each file.
-    pub(crate) fn splits(&self) -> [(&'static str, &Split); 4] {
+    pub(crate) fn splits(&self) -> [(&'static str, &Split); 5] {
         let Self {
             train,
             valid,
             test,
             long,
+            joined,
         } = self;
         [
             ("train", train),
             ("valid", valid),
             ("test", test),
             ("long", long),
+            ("joined", joined),
         ]
     }
 
@@ -92,8 +112,16 @@ impl Corpus {
         }
         let forms = corpus.train.forms();
         corpus.fill(apart, &forms);
-        corpus.lengthen(&forms, &mut translations);
+        corpus.long = LONG.write(&forms, &mut translations, &HashSet::new());
+        let kept_out = corpus.kept_out();
+        corpus.joined = JOINED.write(&forms, &mut translations, &kept_out);
         corpus
+    }
+
+    /// The sentences that no file to train on may hold, whole or as a clause.
+    fn kept_out(&self) -> HashSet<String> {
+        let lines = self.valid.english.iter().chain(&self.test.english);
+        lines.map(|line| plain(line)).collect()
     }
 
     /// Deals the sentences that training does not see to `valid` and `test`.
@@ -119,16 +147,26 @@ impl Corpus {
             (VALID, TEST)
         );
     }
+}
 
-    /// Writes `long`, from the shortest sentence to the longest.
-    fn lengthen(&mut self, forms: &HashMap<String, usize>, translations: &mut Translations) {
-        let mut choice = Choice::new(LONG_SEED);
+impl Joining {
+    /// From the shortest sentence to the longest, out of clauses that are not kept out.
+    fn write(
+        self,
+        forms: &HashMap<String, usize>,
+        translations: &mut Translations,
+        kept_out: &HashSet<String>,
+    ) -> Split {
+        let mut choice = Choice::new(self.seed);
         let is_known = |pair: &Pair| !pair.novel && pair.is_familiar(forms);
-        while self.long.english.len() < LONG {
-            let turn = self.long.english.len();
-            let length = LONGEST + 1 + turn * LENGTHS / LONG;
+        let mut split = Split::default();
+        while split.english.len() < self.pairs {
+            let turn = split.english.len();
+            let length = self.lengths.start + turn * self.lengths.len() / self.pairs;
             let sentence = long::invent(&mut choice, length, |clause| {
-                let fits = is_wanted(clause) && is_known(&Pair::write(clause, false));
+                let fits = is_wanted(clause)
+                    && is_known(&Pair::write(clause, false))
+                    && !kept_out.contains(&plain(&clause.english));
                 // A clause may come again, if its German does.
                 let _ = fits && translations.is_new(clause);
                 fits
@@ -136,9 +174,10 @@ impl Corpus {
             // Once more: a capital letter makes another form.
             let pair = Pair::write(&sentence, turn.is_multiple_of(2));
             if is_known(&pair) && translations.is_new(&sentence) {
-                self.long.push(pair);
+                split.push(pair);
             }
         }
+        split
     }
 }
 
@@ -204,6 +243,11 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
         .map(|word| word.trim_end_matches(['.', ',', '?']))
 }
 
+/// However it is written.
+fn plain(line: &str) -> String {
+    line.trim_end_matches('.').to_lowercase()
+}
+
 fn is_wanted(sentence: &Sentence) -> bool {
     let reserved = RESERVED.contains(&sentence.english.as_str());
     sentence.length() <= LONGEST && !reserved && sentence.is_good()
@@ -238,7 +282,6 @@ fn surface(sentence: &Sentence, text: &str, written: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
     use std::sync::LazyLock;
 
     use super::*;
@@ -246,26 +289,22 @@ mod tests {
     /// Generating it takes seconds, so the tests share it.
     static CORPUS: LazyLock<Corpus> = LazyLock::new(Corpus::generate);
 
-    fn plain(line: &str) -> String {
-        line.trim_end_matches('.').to_lowercase()
-    }
-
     fn length(line: &str) -> usize {
         line.split(' ').count()
     }
 
     #[test]
-    fn the_four_files_share_no_sentence_and_repeat_none() {
+    fn the_files_share_no_sentence_and_repeat_none() {
         let all: Vec<String> = CORPUS
             .splits()
             .into_iter()
             .flat_map(|(_, split)| split.english.iter().map(|line| plain(line)))
             .collect();
         let different: HashSet<&String> = all.iter().collect();
-        let expected = TRAIN + VALID + TEST + LONG;
+        let expected = TRAIN + VALID + TEST + LONG.pairs + JOINED.pairs;
         assert_eq!((all.len(), different.len()), (expected, expected));
         let novel = CORPUS.splits().map(|(_, split)| split.novel);
-        assert_eq!(novel, [0, NOVEL, NOVEL, 0]);
+        assert_eq!(novel, [0, NOVEL, NOVEL, 0, 0]);
     }
 
     #[test]
@@ -284,9 +323,10 @@ mod tests {
             valid,
             test,
             long,
+            joined,
         } = &*CORPUS;
         let known = train.forms();
-        for split in [valid, test, long] {
+        for split in [valid, test, long, joined] {
             for (form, _) in split.forms() {
                 assert!(known.get(&form).is_some_and(|&it| it >= 3), "{form}");
             }
@@ -309,13 +349,44 @@ mod tests {
     }
 
     #[test]
+    fn joined_ends_before_long_does_and_has_as_many_sentences_of_each_length() {
+        let Corpus { joined, .. } = &*CORPUS;
+        let Joining { pairs, lengths, .. } = JOINED;
+        assert!(lengths.end < LONG.lengths.end);
+        let each = pairs / lengths.len();
+        for wanted in lengths {
+            let lines = joined.english.iter();
+            let count = lines.filter(|line| length(line) == wanted).count();
+            assert!(
+                (each..=each + 1).contains(&count),
+                "{count} of {wanted} words"
+            );
+        }
+    }
+
+    #[test]
+    fn no_sentence_to_measure_with_is_a_clause_of_one_to_train_on() {
+        let kept_out = CORPUS.kept_out();
+        for line in &CORPUS.joined.english {
+            let line = plain(line).replace(", but ", " and ");
+            let clauses: Vec<_> = line.split(" and ").collect();
+            for (start, _) in clauses.iter().enumerate() {
+                for end in start + 1..=clauses.len() {
+                    let part = clauses[start..end].join(" and ");
+                    assert!(!kept_out.contains(&part), "{part}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn half_of_long_is_written_properly_and_both_sides_agree() {
         let Corpus { long, .. } = &*CORPUS;
         for (english, german) in long.english.iter().zip(&long.german) {
             assert_eq!(english.ends_with('.'), german.ends_with('.'), "{english}");
         }
         let proper = long.english.iter().filter(|line| line.ends_with('.'));
-        assert_eq!(proper.count(), LONG / 2);
+        assert_eq!(proper.count(), LONG.pairs / 2);
     }
 
     #[test]

@@ -159,9 +159,16 @@ impl Noun {
     pub(crate) fn is_one_of(&self, kinds: &str) -> bool {
         kinds.split(' ').any(|name| {
             name == self.kind
-                || name.replace('_', " ") == self.english
+                || self.is_called(name)
                 || group(name).contains(&self.kind)
         })
+    }
+
+    /// In a list, `_` stands for the space within a noun. The generator asks this more often than anything.
+    fn is_called(&self, name: &str) -> bool {
+        let mut letters = name.bytes().zip(self.english.bytes());
+        name.len() == self.english.len()
+            && letters.all(|(listed, here)| listed == here || (listed, here) == (b'_', b' '))
     }
 
     /// Masculine nouns that end in -n in every case but the nominative: den Jungen.
