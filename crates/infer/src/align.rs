@@ -125,10 +125,14 @@ impl Alignment {
     /// If there are none.
     pub fn draw(&self, maps: &[&AttentionMap]) -> Result<Picture> {
         let place = maps[0].place;
+        let several = self.maps.iter().filter(|map| map.place == place).nth(1);
         let mut panels: Vec<Vec<Panel>> = Vec::new();
         for layer in maps.chunk_by(|a, b| a.layer == b.layer) {
             let row = layer.iter().map(|map| {
-                let title = format!("layer {}, head {}", map.layer + 1, map.head + 1);
+                let title = match several {
+                    Some(_) => format!("layer {}, head {}", map.layer + 1, map.head + 1),
+                    None => "attention".into(),
+                };
                 Ok(Panel::new(title, weights(map)?))
             });
             panels.push(row.collect::<Result<_>>()?);

@@ -147,6 +147,7 @@ fn a_recurrent_model_has_one_heatmap_and_without_attention_none() {
     let svg = draw(folder.path(), &[]);
     let document = Document::parse(&svg).unwrap();
     assert_eq!(of_class(&document, "map").len(), 1);
+    assert!(!svg.contains("head 1"), "there is no other");
     let check = |args: &str, error: &str, hint: &str| {
         let args: Vec<&str> = args.split(' ').collect();
         assert_error(folder.path(), &args, b"", error, hint);

@@ -9,10 +9,10 @@ use candle_core::{Device, Result, Tensor};
 use super::{AttentionChoice, AttentionConfig, Recurrent, RecurrentConfig};
 use crate::{ContextKind, Packed, Seq2Seq, Tie, Vocabularies};
 
-fn model(attention: AttentionConfig) -> Result<Recurrent> {
+fn model(attention: AttentionConfig, entropy: f32) -> Result<Recurrent> {
     let attention = AttentionConfig {
         context: ContextKind::Hard,
-        entropy: Some(0.0),
+        entropy: Some(entropy),
         soft_share: Some(0.0),
         ..attention
     };
@@ -54,9 +54,14 @@ struct Draw {
 /// Keys that were taken, one after the other.
 type Way = Vec<u32>;
 
-fn draw(model: &Recurrent, number: u64) -> Result<(Way, Draw)> {
-    let source = Packed::of_sentences(&[[4, 3, 0]]);
-    let target = Packed::of_sentences(&[[2, 3, 0]]);
+/// Three words to read.
+const SOURCE: [u32; 3] = [4, 3, 0];
+/// As many to write.
+const TARGET: [u32; 3] = [2, 3, 0];
+
+fn draw(model: &Recurrent, target: &[u32], number: u64) -> Result<(Way, Draw)> {
+    let source = Packed::of_sentences(&[SOURCE]);
+    let target = Packed::of_sentences(&[target]);
     let pass = Pass::train(Path::Fused, 1, number);
     let output = model.decode(&model.encode(&source, &pass)?, &target, &pass)?;
     let choice = output.alignment.as_ref().and_then(|it| it.choice.clone());
@@ -87,13 +92,13 @@ fn draw(model: &Recurrent, number: u64) -> Result<(Way, Draw)> {
     ))
 }
 
-/// Every way there is: 3 keys at 3 steps.
-fn all(model: &Recurrent) -> Result<BTreeMap<Way, Draw>> {
+/// Every way there is: one of the keys at each step.
+fn all(model: &Recurrent, target: &[u32]) -> Result<BTreeMap<Way, Draw>> {
     let mut ways = BTreeMap::new();
     for number in 0..20_000 {
-        let (way, drawn) = draw(model, number)?;
+        let (way, drawn) = draw(model, target, number)?;
         ways.insert(way, drawn);
-        if ways.len() == 27 {
+        if ways.len() == SOURCE.len().pow(target.len() as u32) {
             break;
         }
     }
@@ -102,9 +107,8 @@ fn all(model: &Recurrent) -> Result<BTreeMap<Way, Draw>> {
     Ok(ways)
 }
 
-fn expected_loss(model: &Recurrent) -> Result<f64> {
-    let ways = all(model)?;
-    Ok(ways.values().map(|draw| draw.probability * draw.loss).sum())
+fn expected_loss(ways: &BTreeMap<Way, Draw>) -> f64 {
+    ways.values().map(|draw| draw.probability * draw.loss).sum()
 }
 
 fn add(sum: &mut [f64], gradient: &[f64], factor: f64) {
@@ -114,13 +118,12 @@ fn add(sum: &mut [f64], gradient: &[f64], factor: f64) {
 }
 
 /// The gradient that is expected: the mean of what every way gives.
-fn expected_gradient(model: &Recurrent) -> Result<Vec<f64>> {
-    let ways = all(model)?;
+fn expected_gradient(ways: &BTreeMap<Way, Draw>) -> Vec<f64> {
     let mut sum = vec![0.0; ways.values().next().expect("a way").gradient.len()];
     for draw in ways.values() {
         add(&mut sum, &draw.gradient, draw.probability);
     }
-    Ok(sum)
+    sum
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
@@ -128,47 +131,72 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(square).sum::<f64>().sqrt()
 }
 
+/// Compares the expected gradient of some of the parameters with what finite differences of an objective say.
+fn assert_gradient(
+    model: &Recurrent,
+    target: &[u32],
+    objective: impl Fn(&BTreeMap<Way, Draw>) -> f64,
+) -> Result<()> {
+    const STEP: f32 = 2e-2;
+    let gradient = expected_gradient(&all(model, target)?);
+    let mut place = 0;
+    let trained = model.params().iter().filter(|param| !param.follows());
+    for param in trained {
+        let value = param.value().copy()?;
+        let flat = value.flatten_all()?.to_vec1::<f32>()?;
+        let at = |index: usize, step: f32| -> Result<f64> {
+            let mut moved = flat.clone();
+            moved[index] += step;
+            param.set(&Tensor::from_vec(moved, value.shape(), value.device())?)?;
+            Ok(objective(&all(model, target)?))
+        };
+        let index = flat.len() / 3;
+        let slope = (at(index, STEP)? - at(index, -STEP)?) / f64::from(2.0 * STEP);
+        param.set(&value)?;
+        let ours = gradient[place + index];
+        let error = (ours - slope).abs();
+        assert!(
+            error < 5e-3 * slope.abs().max(1.0),
+            "{param:?}: {ours} and {slope}"
+        );
+        place += flat.len();
+    }
+    Ok(())
+}
+
 #[test]
 fn the_expected_gradient_is_the_gradient_of_the_expected_loss() -> Result<()> {
-    const STEP: f32 = 2e-2;
     for attention in [AttentionConfig::bahdanau(), AttentionConfig::default()] {
-        let model = model(attention)?;
-        let gradient = expected_gradient(&model)?;
-        let mut place = 0;
-        let trained = model.params().iter().filter(|param| !param.follows());
-        for param in trained {
-            let value = param.value().copy()?;
-            let flat = value.flatten_all()?.to_vec1::<f32>()?;
-            let at = |index: usize, step: f32| -> Result<f64> {
-                let mut moved = flat.clone();
-                moved[index] += step;
-                param.set(&Tensor::from_vec(moved, value.shape(), value.device())?)?;
-                expected_loss(&model)
-            };
-            let index = flat.len() / 3;
-            let slope = (at(index, STEP)? - at(index, -STEP)?) / f64::from(2.0 * STEP);
-            param.set(&value)?;
-            let ours = gradient[place + index];
-            let error = (ours - slope).abs();
-            assert!(
-                error < 5e-3 * slope.abs().max(1.0),
-                "{param:?}: {ours} and {slope}"
-            );
-            place += flat.len();
-        }
+        assert_gradient(&model(attention, 0.0)?, &TARGET, expected_loss)?;
+    }
+    Ok(())
+}
+
+/// With one word to write, what is drawn decides of no later entropy, and the chance of a way is the weight
+/// of a key.
+#[test]
+fn entropy_is_rewarded_by_its_gradient() -> Result<()> {
+    const ENTROPY: f64 = 3.0;
+    for attention in [AttentionConfig::bahdanau(), AttentionConfig::default()] {
+        let model = model(attention, ENTROPY as f32)?;
+        assert_gradient(&model, &TARGET[..1], |ways| {
+            let weights = ways.values().map(|draw| draw.probability);
+            let entropy: f64 = weights.map(|weight| -weight * weight.ln()).sum();
+            expected_loss(ways) - ENTROPY * entropy
+        })?;
     }
     Ok(())
 }
 
 #[test]
 fn the_mean_over_draws_converges_to_it() -> Result<()> {
-    let model = model(AttentionConfig::default())?;
-    let exact = expected_gradient(&model)?;
+    let model = model(AttentionConfig::default(), 0.0)?;
+    let exact = expected_gradient(&all(&model, &TARGET)?);
     let size = distance(&exact, &vec![0.0; exact.len()]);
     let mut sum = vec![0.0; exact.len()];
     let mut errors = Vec::new();
     for number in 1..=4096u32 {
-        let (_, drawn) = draw(&model, u64::from(number) + 1_000_000)?;
+        let (_, drawn) = draw(&model, &TARGET, u64::from(number) + 1_000_000)?;
         add(&mut sum, &drawn.gradient, 1.0);
         if [16, 4096].contains(&number) {
             let mean: Vec<f64> = sum.iter().map(|sum| sum / f64::from(number)).collect();
@@ -192,7 +220,7 @@ fn a_hard_attention_that_never_draws_is_a_soft_one() -> Result<()> {
         soft_share: Some(1.0),
         ..AttentionConfig::default()
     })?;
-    let ((_, soft), (_, drawn)) = (draw(&soft, 1)?, draw(&hard, 1)?);
+    let ((_, soft), (_, drawn)) = (draw(&soft, &TARGET, 1)?, draw(&hard, &TARGET, 1)?);
     // Its baseline has nothing to follow, and is told so.
     let baseline = hard.params().iter().find(|param| param.follows());
     let gradient = baseline.and_then(|baseline| baseline.gradient());
