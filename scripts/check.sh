@@ -14,7 +14,7 @@ step scripts/torture/kill.sh 8
 if command -v python3 >/dev/null; then # the benchmarks that need nothing else still run
   step cargo build --release -p attend-train --bin train --example step
   step python3 scripts/bench/scaling.py --shape tiny --quick
-  step python3 scripts/bench/whole_program.py --first 5 --steps 20 --rounds 1
+  step python3 scripts/bench/whole_program.py --turn 5 --turns 2
 fi
 step scripts/history.sh --quick
 if [ "${1:-}" != --fast ]; then

@@ -1,14 +1,15 @@
 """What the whole program adds to the bare training step: reading, batching, logging, saving.
 
     cargo build --release -p attend-train --bin train --example step
-    python3 scripts/bench/whole_program.py [--corpus data/quickstart/train] [--shape tiny] [--rounds 3]
+    python3 scripts/bench/whole_program.py [--corpus data/quickstart/train] [--shape tiny] [--turns 6]
 
-`train run`, saving every 100 steps, is timed between two lines of its log; then the bare step does
-the same batches. In turns; prints target tokens per second of both, and the ratio of medians.
+`train run` does a hundred steps, the last of which saves, and is stopped; then the bare step does the same
+batches; and so on in turns. Prints target tokens per second of both, and the ratio of all time taken.
 """
 
 import argparse
 import json
+import signal
 import statistics
 import subprocess
 import tempfile
@@ -40,45 +41,64 @@ d_model = {d}
 d_ff = {d_ff}
 heads = {heads}
 [train]
-steps = {options.first + options.steps}
+steps = {options.turn * (options.turns + 1)}
 clip_norm = 1.0
-log_every = {options.first}
-save_every = 100
+log_every = {options.turn}
+save_every = {options.turn}
 validate_every = 0
 """
     )
     return config
 
 
-def whole(config, first, tokens):
-    command = [BIN / "train", "run", config, "--overwrite"]
-    process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True)
-    start = None
-    for line in process.stderr:
-        if line.startswith(f"step {first} ") and start is None:
-            start = time.perf_counter()
-        if line.startswith("step "):
-            end = time.perf_counter()
-    if process.wait() or start is None:
-        raise SystemExit("train run failed")
-    return tokens / (end - start)
+class Whole:
+    """`train run`, a turn at a time."""
+
+    def __init__(self, config):
+        command = [BIN / "train", "run", config, "--overwrite"]
+        self.process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True)
+
+    def turn(self):
+        start = time.perf_counter()
+        self.process.send_signal(signal.SIGCONT)
+        for line in self.process.stderr:
+            if line.startswith("step "):
+                break
+        else:
+            raise SystemExit("train run failed")
+        self.process.send_signal(signal.SIGSTOP)
+        return time.perf_counter() - start
+
+    def end(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.process.communicate()
+        if self.process.returncode:
+            raise SystemExit("train run failed")
 
 
-def bare(config, batches, shape, first, steps, tokens):
-    vocabulary = 1 + max(
-        max(max(row) for side in json.loads(line).values() for row in side) for line in open(batches)
-    )
-    command = [BIN / "examples/step", "run", "--shape", shape, "--batches", batches]
-    command += ["--vocabulary", vocabulary + 1]
-    out = subprocess.run(
-        list(map(str, command)),
-        input=f"{first}\n{steps}\n",
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    report = json.loads(out.stdout.splitlines()[-1])
-    return 1e3 * tokens / sum(report["milliseconds"])
+class Bare:
+    """The same steps, without the program."""
+
+    def __init__(self, batches, shape, turn):
+        vocabulary = 1 + max(
+            max(max(row) for side in json.loads(line).values() for row in side)
+            for line in open(batches)
+        )
+        command = [BIN / "examples/step", "run", "--shape", shape, "--batches", batches]
+        command += ["--vocabulary", vocabulary + 1]
+        self.steps = turn
+        self.process = subprocess.Popen(
+            list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.process.stdout.readline()  # its parameters
+
+    def turn(self):
+        self.process.stdin.write(f"{self.steps}\n")
+        self.process.stdin.flush()
+        return sum(json.loads(self.process.stdout.readline())["milliseconds"]) / 1e3
+
+    def end(self):
+        self.process.communicate()
 
 
 def main():
@@ -87,30 +107,33 @@ def main():
     parser.add_argument("--source", default="en")
     parser.add_argument("--target", default="de")
     parser.add_argument("--shape", default="tiny", choices=SHAPES)
-    parser.add_argument("--first", type=int, default=20, help="steps that are not measured")
-    parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--turn", type=int, default=100, help="steps of a turn, the last of which saves")
+    parser.add_argument("--turns", type=int, default=6)
     options = parser.parse_args()
-    if options.steps % options.first:
-        parser.error("--steps must be a multiple of --first: the log has a line for each")
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         config, batches = write_config(folder, options), folder / "batches.jsonl"
-        last = options.first + options.steps
         with batches.open("w") as out:
-            command = [BIN / "examples/step", "batches", config, last]
+            command = [BIN / "examples/step", "batches", config, options.turn * (options.turns + 1)]
             subprocess.run(list(map(str, command)), stdout=out, check=True)
-        lines = batches.read_text().splitlines()[options.first : last]
-        tokens = sum(len(row) for line in lines for row in json.loads(line)["target"])
-        rates = {"whole": [], "bare": []}
-        for _ in range(options.rounds):
-            rates["whole"].append(whole(config, options.first, tokens))
-            step = bare(config, batches, options.shape, options.first, options.steps, tokens)
-            rates["bare"].append(step)
-        for name, rate in rates.items():
-            print(f"{name:6} {statistics.median(rate):8.0f} tokens/s", [round(r) for r in rate])
-        ratio = statistics.median(rates["whole"]) / statistics.median(rates["bare"])
-        print(f"the whole program keeps {ratio:.1%} of the bare step's speed")
+        lines = batches.read_text().splitlines()
+        tokens = [sum(map(len, json.loads(line)["target"])) for line in lines]
+        programs = {"whole": Whole(config), "bare": Bare(batches, options.shape, options.turn)}
+        seconds = {name: [] for name in programs}
+        for _ in range(options.turns + 1):
+            for name, program in programs.items():
+                seconds[name].append(program.turn())
+        for program in programs.values():
+            program.end()
+        # The first turn has the start in it. A save follows the line of its step, and is in the next turn.
+        seconds = {name: turns[1:] for name, turns in seconds.items()}
+        for name, turns in seconds.items():
+            rate = sum(tokens[options.turn :]) / sum(turns)
+            print(f"{name:6} {rate:8.0f} tokens/s; seconds of a turn", [round(t, 1) for t in turns])
+        ratio = sum(seconds["bare"]) / sum(seconds["whole"])
+        ratios = [bare / whole for whole, bare in zip(seconds["whole"], seconds["bare"])]
+        middle = statistics.median(ratios)
+        print(f"the whole program keeps {ratio:.1%} of the bare step's speed ({middle:.1%} in the median turn)")
 
 
 if __name__ == "__main__":
