@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Trains every system of configs/history on the quickstart corpus, a few minutes each on two cores, and writes
-# what came of it into docs/history.md: a table, a plot of BLEU by length, and the alignments of a sentence.
+# Trains every system of configs/history on the quickstart corpus, as many at a time as there are cores, and
+# writes what came of it into docs/history.md: a table, a plot of BLEU by length, and the alignments of a
+# sentence.
 #   scripts/history.sh            all of them; a finished run of the same config is not trained again
 #   scripts/history.sh --quick    a few steps of each, in a temporary folder: shows that the script works
 set -euo pipefail
@@ -37,20 +38,39 @@ train=${CARGO_TARGET_DIR:-target}/release/train
 infer=${CARGO_TARGET_DIR:-target}/release/infer
 history=${CARGO_TARGET_DIR:-target}/release/examples/history
 
+# Two runs of one thread get more done than one run of two, and the results are the same to the bit.
+finish() {
+  local name=$1
+  local config=configs/history/$name.toml run=$runs/$name
+  local all=(--set out="$run" "${changes[@]}")
+  if [ -d "$run/last" ] && "$train" config "$config" "${all[@]}" | cmp -s - "$run/config.toml"; then
+    "$train" resume "$run" --threads 1 # changes nothing if it is finished
+  else
+    "$train" run "$config" "${all[@]}" --threads 1 --overwrite
+  fi
+  if ! grep -q 'attention = "none"' "$config"; then # else there is nothing to draw
+    "$infer" attend "$run" --text "$sentence" --mean -o "$pictures/$name.svg" --threads 1
+  fi
+}
+
 names=()
 for config in configs/history/*.toml; do
-  name=$(basename "$config" .toml)
-  run=$runs/$name
-  names+=("$run")
-  all=(--set out="$run" "${changes[@]}")
-  if [ -d "$run/last" ] && "$train" config "$config" "${all[@]}" | cmp -s - "$run/config.toml"; then
-    "$train" resume "$run" # changes nothing if it is finished
-  else
-    "$train" run "$config" "${all[@]}" --overwrite
-  fi
-  if grep -q 'attention = "none"' "$config"; then
-    continue # there is nothing to draw
-  fi
-  "$infer" attend "$run" --text "$sentence" --mean -o "$pictures/$name.svg"
+  names+=("$(basename "$config" .toml)")
 done
-"$history" "${names[@]}" "${corpora[@]}" --page "$page" --plot "$pictures/bleu-by-length.svg"
+pids=()
+for name in "${names[@]}"; do
+  if [ "$(jobs -pr | wc -l)" -ge "$(getconf _NPROCESSORS_ONLN)" ]; then
+    wait -n || true # what came of it is asked below
+  fi
+  echo "$name: $runs/$name.log"
+  finish "$name" >"$runs/$name.log" 2>&1 &
+  pids+=($!)
+done
+for i in "${!names[@]}"; do
+  if ! wait "${pids[$i]}"; then
+    cat "$runs/${names[$i]}.log" >&2
+    exit 1
+  fi
+done
+"$history" "${names[@]/#/$runs/}" --train data/quickstart/train --train data/quickstart/joined \
+  "${corpora[@]}" --page "$page" --plot "$pictures/bleu-by-length.svg"

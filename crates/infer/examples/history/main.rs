@@ -1,17 +1,18 @@
 //! Measures the runs of `scripts/history.sh` and writes what it finds into a page: a table between two
 //! markers, and a plot of BLEU by the length of the source beside it.
 
+mod part;
 mod plot;
 mod system;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::{fs, io};
 
-use attend_data::Corpus;
 use attend_infer::cli;
 use clap::Parser;
 
+use part::{Part, words};
 use system::System;
 
 /// Measure the history of attention.
@@ -20,6 +21,10 @@ struct Cli {
     /// The runs, one for each system
     #[arg(required = true)]
     runs: Vec<PathBuf>,
+
+    /// What the systems were trained on, without the language
+    #[arg(long, required = true)]
+    train: Vec<PathBuf>,
 
     /// Corpora to translate, without the language: `data/quickstart/test`
     #[arg(long, required = true)]
@@ -50,40 +55,40 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> std::result::Result<(), Box<dyn std::error::Error>> {
     let (device, path) = cli.compute.start()?;
-    let corpora = cli.corpus.iter().map(|path| read(path));
-    let corpora = corpora.collect::<io::Result<Vec<Corpus>>>()?;
+    let longest = longest(&cli.train)?;
+    let mut parts = Vec::new();
+    for path in &cli.corpus {
+        parts.extend(Part::of(path, longest)?);
+    }
     let mut systems = Vec::new();
     for run in &cli.runs {
-        let system = System::measure(run, &corpora, &device, path)?;
+        let system = System::measure(run, &parts, &device, path)?;
         tracing::info!("{}: {:.2} BLEU", system.name, system.scores[0].score);
         systems.push(system);
     }
     systems.sort_by_key(System::year_and_name);
     let page = fs::read_to_string(&cli.page)?;
-    fs::write(&cli.page, with_table(&page, &table(&systems, &cli.corpus))?)?;
-    fs::write(&cli.plot, plot::by_length(&systems))?;
+    fs::write(&cli.page, with_table(&page, &table(&systems, &parts))?)?;
+    fs::write(&cli.plot, plot::by_length(&systems, longest))?;
     Ok(())
 }
 
-/// English and German lines.
-fn read(path: &Path) -> io::Result<Corpus> {
-    let side = |language: &str| -> io::Result<Vec<String>> {
-        let text = fs::read_to_string(path.with_extension(language))?;
-        Ok(text.lines().map(str::to_string).collect())
-    };
-    Corpus::new(side("en")?, side("de")?).map_err(io::Error::other)
+/// Words of the longest source of training.
+fn longest(corpora: &[PathBuf]) -> attend_data::Result<usize> {
+    let mut longest = 0;
+    for path in corpora {
+        let lengths = part::read(path)?.source;
+        longest = longest.max(lengths.iter().map(|line| words(line)).max().unwrap_or(0));
+    }
+    Ok(longest)
 }
 
-fn table(systems: &[System], corpora: &[PathBuf]) -> String {
-    let names: Vec<_> = corpora
-        .iter()
-        .map(|path| path.file_name().unwrap_or_default().to_string_lossy())
-        .collect();
+fn table(systems: &[System], parts: &[Part]) -> String {
     let mut heads = vec!["system".into(), "parameters".into(), "tokens/s".into()];
-    heads.extend(names.iter().map(|name| format!("BLEU, {name}")));
-    if let Some(last) = names.last() {
-        heads.push(format!("words right, {last}"));
-        heads.push(format!("length, {last}"));
+    heads.extend(parts.iter().map(|part| format!("BLEU, {}", part.name)));
+    if let Some(Part { name, .. }) = parts.last() {
+        heads.push(format!("words right, {name}"));
+        heads.push(format!("length, {name}"));
     }
     let mut text = row(&heads) + "|---|" + &"--:|".repeat(heads.len() - 1) + "\n";
     for system in systems {

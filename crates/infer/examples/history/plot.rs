@@ -10,13 +10,11 @@ const BOTTOM: f64 = 52.0;
 const COLOURS: [&str; 7] = [
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#000000", "#f0c800",
 ];
-/// Words of the longest source of the quickstart's training.
-const LONGEST: usize = 14;
 const DASHES: [&str; 2] = ["none", "6 4"];
 
 /// BLEU by the number of words of the source: a line for each system, as an SVG. A system without
-/// attention is drawn thick and red.
-pub(crate) fn by_length(systems: &[System]) -> String {
+/// attention is drawn thick and red. `trained` is the longest source of training.
+pub(crate) fn by_length(systems: &[System], trained: usize) -> String {
     let points = systems.iter().flat_map(|system| &system.by_length);
     let longest = points.map(|(words, _)| *words).max().unwrap_or(1) as f64;
     let x = |words: f64| LEFT + words / longest * (WIDTH - LEFT - RIGHT);
@@ -49,10 +47,10 @@ pub(crate) fn by_length(systems: &[System]) -> String {
          <text x=\"14\" y=\"{half}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {half})\">BLEU</text>\n",
         HEIGHT - 12.0
     );
-    let unseen = x(LONGEST as f64 + 0.5);
+    let unseen = x(trained as f64 + 0.5);
     svg += &format!(
         "<path d=\"M{unseen:.1} {TOP}V{bottom}\" stroke=\"#888\" stroke-dasharray=\"2 3\"/>\
-         <text x=\"{:.1}\" y=\"{}\" fill=\"#666\">longer than any in training</text>\n",
+         <text x=\"{:.1}\" y=\"{}\" fill=\"#666\">unseen lengths</text>\n",
         unseen + 6.0,
         bottom - 8.0
     );

@@ -1,10 +1,11 @@
 use std::fs;
 use std::path::Path;
 
-use attend_data::Corpus;
 use attend_infer::metrics::{Score, bleu};
 use attend_infer::{Bundle, Translator};
 use candle_core::Device;
+
+use crate::part::{Part, words};
 
 /// One system of the history, as measured.
 pub(crate) struct System {
@@ -12,7 +13,7 @@ pub(crate) struct System {
     pub(crate) parameters: usize,
     /// Target tokens a second, the median over the lines of its log.
     pub(crate) tokens_per_second: usize,
-    /// BLEU of each corpus.
+    /// BLEU of each part.
     pub(crate) scores: Vec<Score>,
     /// BLEU by the length of the source.
     pub(crate) by_length: Vec<(usize, f64)>,
@@ -28,7 +29,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 impl System {
     pub(crate) fn measure(
         folder: &Path,
-        corpora: &[Corpus],
+        parts: &[Part],
         device: &Device,
         path: attend_model::Path,
     ) -> Result<Self> {
@@ -42,13 +43,13 @@ impl System {
         let translator = Translator::new(&**model, tokenizers, decode, path);
         let mut scores = Vec::new();
         let mut all = Vec::new();
-        for corpus in corpora {
+        for Part { corpus, .. } in parts {
             let translations = translator.translate(&corpus.source)?;
             let lines = translations.iter().map(|line| line.text().to_string());
             let lines: Vec<String> = lines.collect();
             scores.push(bleu(&lines, &corpus.target)?);
-            let words = corpus.source.iter().map(|line| line.split(' ').count());
-            all.extend(words.zip(lines).zip(corpus.target.iter().cloned()));
+            let lengths = corpus.source.iter().map(|line| words(line));
+            all.extend(lengths.zip(lines).zip(corpus.target.iter().cloned()));
         }
         Ok(Self {
             name: folder
