@@ -158,9 +158,7 @@ impl Noun {
     /// Does a list of kinds, groups of kinds and single nouns name this noun?
     pub(crate) fn is_one_of(&self, kinds: &str) -> bool {
         kinds.split(' ').any(|name| {
-            name == self.kind
-                || self.is_called(name)
-                || group(name).contains(&self.kind)
+            name == self.kind || self.is_called(name) || group(name).contains(&self.kind)
         })
     }
 
