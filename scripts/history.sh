@@ -11,20 +11,20 @@ sentence="the old farmer says that the clever girl has read the long book"
 runs=runs/history
 page=docs/history.md
 pictures=docs/history
+folder=
 changes=()
 corpora=(--corpus data/quickstart/test --corpus data/quickstart/long)
 case "${1:-}" in
   "") ;;
   --quick)
     folder=$(mktemp -d)
-    trap 'rm -rf "$folder"' EXIT
     runs=$folder/runs
     page=$folder/history.md
     pictures=$folder/pictures
     cp docs/history.md "$page"
     changes=(--set train.steps=4 --set train.validate_every=4 --set train.save_every=4
       --set train.translate=4 --set train.samples=0 --set decode.beam=1 --set decode.max_length=8)
-    corpora=(--corpus data/quickstart/valid)
+    corpora=(--corpus data/quickstart/long)
     ;;
   *)
     echo "usage: scripts/history.sh [--quick]" >&2
@@ -32,6 +32,16 @@ case "${1:-}" in
     ;;
 esac
 mkdir -p "$runs" "$pictures"
+# Whatever ends the script, no training goes on without it: they save and stop.
+finished() {
+  local jobs
+  jobs=$(jobs -p)
+  # shellcheck disable=SC2086 # one word for each
+  [ -z "$jobs" ] || kill $jobs 2>/dev/null || true
+  wait || true
+  [ -z "$folder" ] || rm -rf "$folder"
+}
+trap finished EXIT
 
 cargo build --release --bin train --bin infer --example history
 train=${CARGO_TARGET_DIR:-target}/release/train
@@ -43,11 +53,14 @@ finish() {
   local name=$1
   local config=configs/history/$name.toml run=$runs/$name
   local all=(--set out="$run" "${changes[@]}")
+  local command=(run "$config" "${all[@]}" --overwrite)
   if [ -d "$run/last" ] && "$train" config "$config" "${all[@]}" | cmp -s - "$run/config.toml"; then
-    "$train" resume "$run" --threads 1 # changes nothing if it is finished
-  else
-    "$train" run "$config" "${all[@]}" --threads 1 --overwrite
+    command=(resume "$run") # changes nothing if it is finished
   fi
+  "$train" "${command[@]}" --threads 1 &
+  trap 'kill $!; wait $!; exit 1' TERM
+  wait $!
+  trap - TERM
   if ! grep -q 'attention = "none"' "$config"; then # else there is nothing to draw
     "$infer" attend "$run" --text "$sentence" --mean -o "$pictures/$name.svg" --threads 1
   fi
@@ -57,20 +70,22 @@ names=()
 for config in configs/history/*.toml; do
   names+=("$(basename "$config" .toml)")
 done
-pids=()
-for name in "${names[@]}"; do
-  if [ "$(jobs -pr | wc -l)" -ge "$(getconf _NPROCESSORS_ONLN)" ]; then
-    wait -n || true # what came of it is asked below
-  fi
-  echo "$name: $runs/$name.log"
-  finish "$name" >"$runs/$name.log" 2>&1 &
-  pids+=($!)
-done
-for i in "${!names[@]}"; do
-  if ! wait "${pids[$i]}"; then
-    cat "$runs/${names[$i]}.log" >&2
+one_is_done() {
+  wait -n || {
+    tail -n 5 "$runs"/*.log >&2
+    echo "a system failed: see the logs above" >&2
     exit 1
-  fi
+  }
+}
+for name in "${names[@]}"; do
+  while [ "$(jobs -pr | wc -l)" -ge "$(getconf _NPROCESSORS_ONLN)" ]; do
+    one_is_done
+  done
+  echo "$name: $runs/$name.log"
+  finish "$name" >>"$runs/$name.log" 2>&1 &
+done
+while [ -n "$(jobs -p)" ]; do
+  one_is_done
 done
 "$history" "${names[@]/#/$runs/}" --train data/quickstart/train --train data/quickstart/joined \
   "${corpora[@]}" --page "$page" --plot "$pictures/bleu-by-length.svg"

@@ -3,8 +3,8 @@
     cargo build --release -p attend-train --bin train --example step
     python3 scripts/bench/whole_program.py [--corpus data/quickstart/train] [--shape tiny] [--turns 6]
 
-`train run` does a hundred steps, the last of which saves, and is stopped; then the bare step does the same
-batches; and so on in turns. Prints target tokens per second of both, and the ratio of all time taken.
+`train run` saves what it has, does a hundred steps, and is stopped; then the bare step does the same batches;
+and so on in turns. Prints target tokens per second of both, and the ratio of all time taken.
 """
 
 import argparse
@@ -54,26 +54,30 @@ validate_every = 0
 class Whole:
     """`train run`, a turn at a time."""
 
-    def __init__(self, config):
+    def __init__(self, config, turn):
         command = [BIN / "train", "run", config, "--overwrite"]
         self.process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True)
+        self.process.send_signal(signal.SIGSTOP)
+        self.steps, self.done, self.log = turn, 0, []
 
     def turn(self):
         start = time.perf_counter()
         self.process.send_signal(signal.SIGCONT)
+        self.done += self.steps
         for line in self.process.stderr:
-            if line.startswith("step "):
+            self.log.append(line)
+            if line.startswith(f"step {self.done} · epoch"):
                 break
         else:
-            raise SystemExit("train run failed")
+            raise SystemExit("train run failed:\n" + "".join(self.log))
         self.process.send_signal(signal.SIGSTOP)
         return time.perf_counter() - start
 
     def end(self):
         self.process.send_signal(signal.SIGCONT)
-        self.process.communicate()
+        _, rest = self.process.communicate()
         if self.process.returncode:
-            raise SystemExit("train run failed")
+            raise SystemExit("train run failed:\n" + "".join(self.log) + rest)
 
 
 class Bare:
@@ -99,6 +103,8 @@ class Bare:
 
     def end(self):
         self.process.communicate()
+        if self.process.returncode:
+            raise SystemExit("the bare step failed")
 
 
 def main():
@@ -107,9 +113,11 @@ def main():
     parser.add_argument("--source", default="en")
     parser.add_argument("--target", default="de")
     parser.add_argument("--shape", default="tiny", choices=SHAPES)
-    parser.add_argument("--turn", type=int, default=100, help="steps of a turn, the last of which saves")
+    parser.add_argument("--turn", type=int, default=100, help="steps of a turn; a save is in each")
     parser.add_argument("--turns", type=int, default=6)
     options = parser.parse_args()
+    if options.turn < 1 or options.turns < 1:
+        parser.error("there is nothing to measure")
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         config, batches = write_config(folder, options), folder / "batches.jsonl"
@@ -118,13 +126,20 @@ def main():
             subprocess.run(list(map(str, command)), stdout=out, check=True)
         lines = batches.read_text().splitlines()
         tokens = [sum(map(len, json.loads(line)["target"])) for line in lines]
-        programs = {"whole": Whole(config), "bare": Bare(batches, options.shape, options.turn)}
+        programs = {
+            "whole": Whole(config, options.turn),
+            "bare": Bare(batches, options.shape, options.turn),
+        }
         seconds = {name: [] for name in programs}
-        for _ in range(options.turns + 1):
-            for name, program in programs.items():
-                seconds[name].append(program.turn())
-        for program in programs.values():
-            program.end()
+        try:
+            for _ in range(options.turns + 1):
+                for name, program in programs.items():
+                    seconds[name].append(program.turn())
+            for program in programs.values():
+                program.end()
+        finally:
+            for program in programs.values():
+                program.process.kill()  # even one that is stopped
         # The first turn has the start in it. A save follows the line of its step, and is in the next turn.
         seconds = {name: turns[1:] for name, turns in seconds.items()}
         for name, turns in seconds.items():

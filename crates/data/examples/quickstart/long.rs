@@ -1,4 +1,4 @@
-//! Joins main clauses to sentences that are longer than those of training.
+//! Joins main clauses to sentences that are longer than those of `train`.
 
 use std::collections::HashSet;
 

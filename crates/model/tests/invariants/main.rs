@@ -274,7 +274,7 @@ fn tensors_that_do_not_fit_are_refused_by_name_and_change_nothing() -> Result<()
 }
 
 #[test]
-fn a_sentence_of_two_thousand_tokens_trains_whatever_the_model() {
+fn a_sentence_of_two_thousand_tokens_trains_in_every_family() {
     // What moves a predicted window is multiplied by the sentence's length, at every step anew where it is
     // fed back: over so many steps such a gradient overflows.
     let tame = |config: &ModelConfig| match config {
@@ -284,7 +284,7 @@ fn a_sentence_of_two_thousand_tokens_trains_whatever_the_model() {
         },
         _ => true,
     };
-    let some_of_each_family = configs().into_iter().filter(tame).step_by(16);
+    let some_of_each_family = configs().into_iter().filter(tame).step_by(7);
     // As large a stack as a program's threads have: candle walks along a sentence by recursion.
     let stack = std::thread::Builder::new().stack_size(64 << 20);
     let work = stack.spawn(|| {

@@ -184,9 +184,14 @@ fn every_config_of_the_project_is_valid_and_its_files_are_there() {
             .into_iter()
             .flatten()
         {
-            let prefix = toml::Value::try_from(paths).unwrap();
-            let file = workspace().join(format!("{}.en", prefix.as_str().unwrap()));
-            assert!(file.exists(), "{} names {}", path.display(), file.display());
+            let prefixes = match toml::Value::try_from(paths).unwrap() {
+                toml::Value::Array(list) => list,
+                one => vec![one],
+            };
+            for prefix in prefixes {
+                let file = workspace().join(format!("{}.en", prefix.as_str().unwrap()));
+                assert!(file.exists(), "{} names {}", path.display(), file.display());
+            }
         }
         seen += 1;
     }
