@@ -9,7 +9,7 @@ use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use attend_data::{Batches, Corpus, Dataset, Position, Sentences, Tokenizers};
@@ -18,6 +18,7 @@ use attend_model::{
     AttentionChoice, AttentionConfig, CellKind, ModelConfig, Packed, Pass, Path as OpPath,
     RecurrentConfig, Seq2Seq, Tie, TransformerConfig, Vocabularies, on_pool,
 };
+use attend_ops::profile;
 use attend_train::{Config, Optimizer, TrainConfig};
 use clap::{Args, Parser, Subcommand};
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,9 @@ struct RunArgs {
     /// Write the initial weights here
     #[arg(long)]
     weights: Option<PathBuf>,
+    /// Say, too, how many milliseconds of a step each operation takes
+    #[arg(long)]
+    profile: bool,
     #[command(flatten)]
     compute: ComputeArgs,
 }
@@ -191,6 +195,9 @@ fn run(args: &RunArgs, device: &candle_core::Device, path: OpPath) -> Result<()>
     for line in io::stdin().lines() {
         let steps: u64 = line?.trim().parse().context("a number of steps")?;
         let (mut milliseconds, mut losses, mut norms) = (vec![], vec![], vec![]);
+        if args.profile {
+            profile::start();
+        }
         for _ in 0..steps {
             let (source, target) = &batches[done as usize % batches.len()];
             let start = Instant::now();
@@ -211,9 +218,20 @@ fn run(args: &RunArgs, device: &candle_core::Device, path: OpPath) -> Result<()>
         }
         say(&serde_json::json!({
             "milliseconds": milliseconds, "loss": losses, "norm": norms, "peak": peak_memory(),
+            "parts": args.profile.then(|| parts(steps)),
         }))?;
     }
     Ok(())
+}
+
+/// Milliseconds of a step that operations took.
+fn parts(steps: u64) -> serde_json::Map<String, serde_json::Value> {
+    let per_step = |time: Duration| 1e3 * time.as_secs_f64() / steps as f64;
+    let parts = profile::times().into_iter();
+    let parts = parts.filter(|(_, time)| !time.is_zero());
+    parts
+        .map(|(part, time)| (part.name().to_string(), per_step(time).into()))
+        .collect()
 }
 
 fn step(

@@ -49,12 +49,12 @@ impl<'a> Mat<'a> {
     }
 
     /// Room that [`tile::rows`] needs for `depth` of its columns; none if they can be read as they are.
-    pub(super) fn scratch(&self, depth: usize) -> Option<usize> {
+    pub(super) fn scratch(&self, depth: usize) -> usize {
         let (tile_rows, _) = tile::size();
         match self.col_stride {
-            1 if self.row_stride <= FAR * depth => None,
-            1 => Some(self.rows * (depth + tile::GAP)),
-            _ => Some(self.rows.next_multiple_of(tile_rows) * depth),
+            1 if self.row_stride <= FAR * depth => 0,
+            1 => self.rows * (depth + tile::GAP),
+            _ => self.rows.next_multiple_of(tile_rows) * depth,
         }
     }
 

@@ -75,11 +75,10 @@ pub(crate) fn product_then(
         let packed = &mut packed[..k * cols.next_multiple_of(tile_cols)];
         pack(b, first, cols, depth, packed);
         parts.par_iter_mut().for_each(|(rows, dst)| {
-            let a = a.rows(rows);
-            let mut scratch = a.scratch(depth).map(Buffer::any);
-            let scratch = scratch.as_deref_mut().unwrap_or(&mut []);
-            let here = (&mut dst[first..], width);
-            tile::rows(here, write, a, (packed, cols), depth, scratch);
+            let (a, here) = (a.rows(rows), (&mut dst[first..], width));
+            with_scratch(a.scratch(depth), |scratch| {
+                tile::rows(here, write, a, (packed, cols), depth, scratch);
+            });
             if first + cols == n {
                 let values = dst.chunks_mut(width).zip(rows.clone());
                 values.for_each(|(values, row)| finish(row, &mut values[..n]));
@@ -120,27 +119,17 @@ fn on_this_thread(
     b: Mat,
     finish: impl Fn(usize, &mut [f32]) + Sync,
 ) {
-    thread_local! {
-        /// The packed operands; only ever grown.
-        static SCRATCH: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
-    }
     let (m, n, k) = (dst.rows, dst.cols, a.cols);
     let (depth, (_, tile_cols)) = (depth(k), tile::size());
-    let (size, more) = (
-        k * n.next_multiple_of(tile_cols),
-        a.scratch(depth).unwrap_or(0),
-    );
+    let (size, more) = (k * n.next_multiple_of(tile_cols), a.scratch(depth));
     if k == 0 && write == Write::Over {
         dst.data
             .chunks_mut(dst.width)
             .take(m)
             .for_each(|row| row[..n].fill(0.0));
     }
-    SCRATCH.with_borrow_mut(|scratch| {
-        if scratch.len() < size + more {
-            scratch.resize(size + more, 0.0);
-        }
-        let (packed, scratch) = scratch[..size + more].split_at_mut(size);
+    with_scratch(size + more, |scratch| {
+        let (packed, scratch) = scratch.split_at_mut(size);
         for start in (0..k).step_by(depth) {
             let depth = depth.min(k - start);
             let packed = &mut packed[start * (size / k)..][..depth * (size / k)];
@@ -157,6 +146,21 @@ fn on_this_thread(
     });
     let rows = dst.data.chunks_mut(dst.width).take(m).enumerate();
     rows.for_each(|(row, values)| finish(row, &mut values[..n]));
+}
+
+/// Room for operands that a thread packs, with any values. It is the thread's own: what another has just
+/// written is slow to get at, wherever it lies.
+fn with_scratch<T>(size: usize, work: impl FnOnce(&mut [f32]) -> T) -> T {
+    thread_local! {
+        /// Only ever grown.
+        static SCRATCH: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+    }
+    SCRATCH.with_borrow_mut(|scratch| {
+        if scratch.len() < size {
+            scratch.resize(size, 0.0);
+        }
+        work(&mut scratch[..size])
+    })
 }
 
 /// How much of the inner index one pass of the tiles takes: equal parts of at most [`DEPTH`].

@@ -1,4 +1,4 @@
-use super::{Mat, Write, depth, pack, tile};
+use super::{Mat, Write, depth, pack, tile, with_scratch};
 use crate::buffer::Buffer;
 
 /// A matrix that many products have on their right: packed once for all of them.
@@ -23,9 +23,9 @@ impl Packed {
     /// wide. A row's bits do not depend on the others.
     pub(crate) fn product(&self, (dst, width): (&mut [f32], usize), write: Write, a: Mat) {
         let depth = depth(self.rows);
-        let mut scratch = a.scratch(depth).map(Buffer::any);
-        let scratch = scratch.as_deref_mut().unwrap_or(&mut []);
         let packed = (&self.values[..], self.cols);
-        tile::rows((dst, width), write, a, packed, depth, scratch);
+        with_scratch(a.scratch(depth), |scratch| {
+            tile::rows((dst, width), write, a, packed, depth, scratch);
+        });
     }
 }

@@ -174,6 +174,16 @@ fn prefetch(_place: &f32) {
     }
 }
 
+/// Rows of a matrix that are asked for before they are read: what lies far apart, the processor does not
+/// foresee by itself.
+const AHEAD: usize = 8;
+
+#[inline(always)]
+fn prefetch_all(values: &[f32]) {
+    const LINE: usize = 16;
+    values.iter().step_by(LINE).for_each(prefetch);
+}
+
 #[inline(always)]
 fn store<const N: usize>(dst: &mut [f32], write: Write, values: [f32; N]) {
     if let Some(dst) = dst.first_chunk_mut::<N>() {
@@ -227,25 +237,24 @@ fn pack_rows<const M: usize, const W: usize>(
         }
         return;
     }
-    let whole = a.rows / M;
+    // Where M elements can be copied as W: in whole panels, up to the last W elements of a column.
+    let wide = (a.rows / M).min((a.rows + M).saturating_sub(W) / M);
     for p in 0..depth {
-        let column = &a.data[(start + p) * a.col_stride..][..a.rows];
-        let wide = match p + 1 < depth {
-            true => whole.min((a.rows + M).saturating_sub(W) / M),
-            false => 0,
-        };
-        let mut places = panels.chunks_exact_mut(M * depth).enumerate();
-        for (i, panel) in places.by_ref().take(wide) {
-            if let (Some(to), Some(from)) = (
-                panel[p * M..].first_chunk_mut::<W>(),
-                column[i * M..].first_chunk::<W>(),
-            ) {
-                *to = *from;
-            }
+        let column = |p: usize| &a.data[(start + p) * a.col_stride..][..a.rows];
+        if p + AHEAD < depth {
+            prefetch_all(column(p + AHEAD));
         }
-        for (i, panel) in places {
+        let (column, last) = (column(p), p + 1 == depth);
+        for i in 0..if last { 0 } else { wide } {
+            let (from, to) = (
+                &column[i * M..][..W],
+                &mut panels[(i * depth + p) * M..][..W],
+            );
+            to.copy_from_slice(from);
+        }
+        for i in if last { 0 } else { wide }..a.rows.div_ceil(M) {
             let from = &column[i * M..a.rows.min((i + 1) * M)];
-            let (to, padding) = panel[p * M..][..M].split_at_mut(from.len());
+            let (to, padding) = panels[(i * depth + p) * M..][..M].split_at_mut(from.len());
             to.copy_from_slice(from);
             padding.fill(0.0);
         }
@@ -277,7 +286,12 @@ fn pack_columns<const N: usize>(
     if b.col_stride == 1 {
         // Along the rows of b: its memory is read in order.
         for p in 0..depth {
-            let row = &b.data[(start + p) * b.row_stride + first..][..whole.len() / depth];
+            let row =
+                |p: usize| &b.data[(start + p) * b.row_stride + first..][..whole.len() / depth];
+            if p + AHEAD < depth {
+                prefetch_all(row(p + AHEAD));
+            }
+            let row = row(p);
             let places = whole.chunks_exact_mut(depth * N);
             for (values, panel) in row.as_chunks::<N>().0.iter().zip(places) {
                 panel[p * N..][..N].copy_from_slice(values);
