@@ -47,11 +47,29 @@ pub(crate) fn tanh(x: f32) -> f32 {
     }
 }
 
-const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
+
+/// The lanes together, halves with halves: one after the other, each would wait for the last.
+#[inline(always)]
+pub(crate) fn reduce(mut lanes: [f32; LANES], f: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for j in 0..half {
+            lanes[j] = f(lanes[j], lanes[j + half]);
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+#[inline(always)]
+pub(crate) fn higher(a: f32, b: f32) -> f32 {
+    if b > a { b } else { a }
+}
 
 #[inline(always)]
 fn fold(x: &[f32], start: f32, f: impl Fn(f32, f32) -> f32) -> f32 {
-    lanes(x, start, &f).into_iter().fold(start, f)
+    reduce(lanes(x, start, &f), f)
 }
 
 #[inline(always)]
@@ -77,7 +95,7 @@ pub(crate) fn sum(x: &[f32]) -> f32 {
 
 #[inline(always)]
 pub(crate) fn max(x: &[f32]) -> f32 {
-    fold(x, f32::NEG_INFINITY, |a, b| if b > a { b } else { a })
+    fold(x, f32::NEG_INFINITY, higher)
 }
 
 /// The largest element and the sum of all.
@@ -116,7 +134,7 @@ pub(crate) fn exp_and_sum(x: &mut [f32], highest: f32, scale: f32) -> f32 {
     let (chunks, rest) = x.as_chunks_mut::<LANES>();
     chunks.iter_mut().for_each(|chunk| take(chunk));
     take(rest);
-    sums.into_iter().sum()
+    reduce(sums, |a, b| a + b)
 }
 
 #[inline(always)]
@@ -132,7 +150,7 @@ pub(crate) fn dot(x: &[f32], y: &[f32]) -> f32 {
     for (lane, (x, y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
         *lane += x * y;
     }
-    lanes.into_iter().sum()
+    reduce(lanes, |a, b| a + b)
 }
 
 /// log Σ exp(x): what turns logits into log-probabilities. Not finite if they are not.

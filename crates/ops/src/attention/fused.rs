@@ -8,7 +8,8 @@ use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tenso
 use rayon::prelude::*;
 
 use super::Plan;
-use super::sentence::{Gradients, Inputs, Share};
+use super::gradients::Gradients;
+use super::sentence::{Inputs, Share};
 use super::softmax::Softmax;
 use crate::buffer::Buffer;
 use crate::cpu::{self, slice, view};

@@ -6,6 +6,7 @@
 
 mod composed;
 pub(crate) mod fused;
+mod gradients;
 mod sentence;
 mod softmax;
 

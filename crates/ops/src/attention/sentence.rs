@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::softmax::{Softmax, softmax_row, softmax_row_backward};
+use super::gradients::{Gradients, Which, set_columns};
+use super::softmax::{LANES, Softmax, softmax_row, softmax_row_backward};
 use super::{Mask, Plan};
 use crate::buffer::Buffer;
-use crate::gemm::{Mat, MatMut, Threads, Write, product};
+use crate::gemm::{Mat, MatMut, Threads, Write, product, whole_tiles};
 
 /// What threads share among them.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,29 +16,6 @@ pub(super) enum Share {
     Sentences,
     /// The heads of a sentence as well: where sentences are few.
     Heads,
-}
-
-impl Share {
-    /// Does the work of every head with a part of a scratch, `size` long, and then gathers it.
-    fn heads(
-        self,
-        heads: usize,
-        size: usize,
-        work: impl Fn(usize, &mut [f32]) + Sync,
-        mut gather: impl FnMut(usize, &[f32]),
-    ) {
-        let at_once = if self == Share::Heads { heads } else { 1 };
-        let mut scratch = Buffer::any(at_once * size);
-        for first in (0..heads).step_by(at_once) {
-            let work = |(i, part): (usize, &mut [f32])| work(first + i, part);
-            match self {
-                Share::Heads => scratch.par_chunks_mut(size).enumerate().for_each(work),
-                Share::Sentences => work((0, &mut scratch)),
-            }
-            let parts = scratch.chunks(size).enumerate();
-            parts.for_each(|(i, part)| gather(first + i, part));
-        }
-    }
 }
 
 /// Queries, keys and values of a batch: which columns of which rows.
@@ -89,51 +67,6 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// Where one sentence's gradients go.
-pub(super) enum Gradients<'a> {
-    Together(&'a mut [f32]),
-    Apart { q: &'a mut [f32], kv: &'a mut [f32] },
-}
-
-impl Gradients<'_> {
-    fn clear(self) {
-        match self {
-            Gradients::Together(data) => data.fill(0.0),
-            Gradients::Apart { q, kv } => {
-                q.fill(0.0);
-                kv.fill(0.0);
-            }
-        }
-    }
-
-    /// Puts the gradient of one head, `[rows, w]`, into its columns.
-    fn set(&mut self, which: Which, plan: &Plan, head: usize, gradient: &[f32]) {
-        let w = plan.head_width();
-        let (data, first, width) = match (self, which) {
-            (Gradients::Together(data), Which::Query) => (&mut **data, 0, 3),
-            (Gradients::Together(data), Which::Key) => (&mut **data, 1, 3),
-            (Gradients::Together(data), Which::Value) => (&mut **data, 2, 3),
-            (Gradients::Apart { q, .. }, Which::Query) => (&mut **q, 0, 1),
-            (Gradients::Apart { kv, .. }, Which::Key) => (&mut **kv, 0, 2),
-            (Gradients::Apart { kv, .. }, Which::Value) => (&mut **kv, 1, 2),
-        };
-        set_columns(data, width * plan.d, first * plan.d + head * w, w, gradient);
-    }
-}
-
-/// Writes `[rows, w]` into the columns from `first` on of a matrix `width` wide.
-fn set_columns(dst: &mut [f32], width: usize, first: usize, w: usize, values: &[f32]) {
-    let rows = dst.chunks_exact_mut(width).zip(values.chunks_exact(w));
-    rows.for_each(|(dst, values)| dst[first..first + w].copy_from_slice(values));
-}
-
-#[derive(Clone, Copy)]
-enum Which {
-    Query,
-    Key,
-    Value,
-}
-
 /// One sentence: t queries, s keys.
 pub(super) struct Sentence<'a> {
     inputs: Inputs<'a>,
@@ -175,13 +108,11 @@ impl Sentence<'_> {
         })
     }
 
-    /// q kᵀ of a block of queries, `[rows, seen]`.
+    /// q kᵀ of a block of queries, `[rows, seen]`, in rows as wide as [`room`] says.
     fn score(&self, head: usize, (block, seen): &(Range<usize>, usize), scores: &mut Vec<f32>) {
-        scores.resize(block.len() * seen, 0.0);
         let q = self.head(Which::Query, head).rows(block);
         let k = self.head(Which::Key, head).rows(&(0..*seen)).t();
-        let dst = MatMut::new(scores, block.len(), *seen);
-        product(dst, Write::Over, q, k, Threads::One);
+        into_rows(scores, block.len(), *seen, q, k);
     }
 
     pub(super) fn forward(&self, y: &mut [f32], softmaxes: &mut [Softmax], share: Share) {
@@ -192,8 +123,9 @@ impl Sentence<'_> {
         }
         let heads = softmaxes.chunks_mut(t).enumerate();
         if share == Share::Sentences {
+            let mut weights = Vec::new();
             return heads.for_each(|(head, softmaxes)| {
-                self.forward_head(head, (y, d, head * w), softmaxes);
+                self.forward_head(head, (y, d, head * w), softmaxes, &mut weights);
             });
         }
         let mut contexts = Buffer::any(self.plan.heads * t * w);
@@ -201,7 +133,7 @@ impl Sentence<'_> {
         parts
             .into_par_iter()
             .for_each(|(context, (head, softmaxes))| {
-                self.forward_head(head, (context, w, 0), softmaxes);
+                self.forward_head(head, (context, w, 0), softmaxes, &mut Vec::new());
             });
         for (head, context) in contexts.chunks(t * w).enumerate() {
             set_columns(y, d, head * w, w, context);
@@ -214,20 +146,20 @@ impl Sentence<'_> {
         head: usize,
         (context, width, first): (&mut [f32], usize, usize),
         softmaxes: &mut [Softmax],
+        weights: &mut Vec<f32>,
     ) {
         let ((t, s), w, scale) = (self.sizes(), self.plan.head_width(), self.plan.scale());
         let dropout = self.plan.dropout(self.index, head);
-        let mut weights = Vec::new();
         for part in self.blocks() {
-            self.score(head, &part, &mut weights);
+            self.score(head, &part, weights);
             let (block, seen) = part;
-            for (row, weights) in block.clone().zip(weights.chunks_exact_mut(seen.max(1))) {
+            for (row, weights) in block.clone().zip(weights.chunks_exact_mut(room(seen))) {
                 let visible = self.plan.mask.visible(row, s);
                 softmaxes[row] = softmax_row(weights, visible, scale, dropout.row(row));
             }
             let dst = MatMut::columns(context, t, width, first, w).rows(&block);
             let value = self.head(Which::Value, head).rows(&(0..seen));
-            let weights = Mat::new(&weights, block.len(), seen);
+            let weights = Mat::columns(weights, block.len(), room(seen), 0, seen);
             product(dst, Write::Over, weights, value, Threads::One);
         }
     }
@@ -243,19 +175,29 @@ impl Sentence<'_> {
         if t == 0 {
             return gradients.clear();
         }
+        if share == Share::Sentences {
+            let mut scratch = Scratch::default();
+            for (head, softmaxes) in softmaxes.chunks(t).enumerate() {
+                self.backward_head(head, dy, softmaxes, &mut gradients, &mut scratch);
+            }
+            return;
+        }
         let w = plan.head_width();
-        let work = |head: usize, scratch: &mut [f32]| {
-            let (dq, rest) = scratch.split_at_mut(t * w);
-            let (dk, dv) = rest.split_at_mut(s * w);
-            self.backward_head(head, dy, &softmaxes[head * t..][..t], (dq, dk, dv));
-        };
-        share.heads(plan.heads, (t + 2 * s) * w, work, |head, scratch| {
-            let (dq, rest) = scratch.split_at(t * w);
-            let (dk, dv) = rest.split_at(s * w);
-            gradients.set(Which::Query, plan, head, dq);
-            gradients.set(Which::Key, plan, head, dk);
-            gradients.set(Which::Value, plan, head, dv);
+        let mut of_heads = Buffer::any(plan.heads * (t + 2 * s) * w);
+        let parts = of_heads.par_chunks_mut((t + 2 * s) * w).enumerate();
+        parts.for_each(|(head, part)| {
+            let (q, rest) = part.split_at_mut(t * w);
+            let (k, v) = rest.split_at_mut(s * w);
+            let (softmaxes, mut part) = (&softmaxes[head * t..][..t], Gradients::Head { q, k, v });
+            self.backward_head(head, dy, softmaxes, &mut part, &mut Scratch::default());
         });
+        for (head, part) in of_heads.chunks((t + 2 * s) * w).enumerate() {
+            let (q, rest) = part.split_at(t * w);
+            let (k, v) = rest.split_at(s * w);
+            gradients.set(Which::Query, plan, head, q);
+            gradients.set(Which::Key, plan, head, k);
+            gradients.set(Which::Value, plan, head, v);
+        }
     }
 
     /// The gradients of the queries `[t, w]`, keys and values `[s, w]` of one head.
@@ -264,13 +206,12 @@ impl Sentence<'_> {
         head: usize,
         dy: &[f32],
         softmaxes: &[Softmax],
-        (dq, dk, dv): (&mut [f32], &mut [f32], &mut [f32]),
+        gradients: &mut Gradients,
+        Scratch { weights, slopes }: &mut Scratch,
     ) {
         let ((t, s), plan) = (self.sizes(), self.plan);
         let (d, w, scale) = (plan.d, plan.head_width(), plan.scale());
         let dropout = plan.dropout(self.index, head);
-        let mut weights = Vec::new(); // first the scores, then the dropped weights
-        let mut slopes = Vec::new(); // gradient of the dropped weights, then of the scores
         debug_assert!(
             plan.mask == Mask::Full || s == t,
             "a block sees its last query's keys"
@@ -278,37 +219,56 @@ impl Sentence<'_> {
         // A later block sees more keys than an earlier one, and adds to what that left.
         let several = self.blocks().nth(1).is_some();
         if several {
-            dk.fill(0.0);
-            dv.fill(0.0);
+            gradients.matrix(Which::Key, plan, head).clear();
+            gradients.matrix(Which::Value, plan, head).clear();
         }
         let write = Write::first(!several);
         for part in self.blocks() {
-            self.score(head, &part, &mut weights);
+            self.score(head, &part, weights);
             let (block, seen) = part;
-            let (rows, keys) = (block.len(), 0..seen);
-            slopes.resize(rows * seen, 0.0);
+            let (rows, keys, width) = (block.len(), 0..seen, room(seen));
             let dy = Mat::columns(dy, t, d, head * w, w).rows(&block);
             let value = self.head(Which::Value, head).rows(&keys).t();
-            let dst = MatMut::new(&mut slopes, rows, seen);
-            product(dst, Write::Over, dy, value, Threads::One);
+            into_rows(slopes, rows, seen, dy, value);
             let weights_and_slopes = weights
-                .chunks_exact_mut(seen.max(1))
-                .zip(slopes.chunks_exact_mut(seen.max(1)));
+                .chunks_exact_mut(width)
+                .zip(slopes.chunks_exact_mut(width));
             for (row, (weights, slopes)) in block.clone().zip(weights_and_slopes) {
                 let (visible, softmax) = (plan.mask.visible(row, s), (softmaxes[row], scale));
                 softmax_row_backward(weights, slopes, visible, softmax, dropout.row(row));
             }
-            let weights = Mat::new(&weights, rows, seen);
-            let slopes = Mat::new(&slopes, rows, seen);
+            let weights = Mat::columns(weights, rows, width, 0, seen);
+            let slopes = Mat::columns(slopes, rows, width, 0, seen);
             let (query, key) = (self.head(Which::Query, head), self.head(Which::Key, head));
-            let dv = MatMut::new(dv, s, w).rows(&keys);
+            let dv = gradients.matrix(Which::Value, plan, head).rows(&keys);
             product(dv, write, weights.t(), dy, Threads::One);
-            let dk = MatMut::new(dk, s, w).rows(&keys);
+            let dk = gradients.matrix(Which::Key, plan, head).rows(&keys);
             product(dk, write, slopes.t(), query.rows(&block), Threads::One);
-            let dq = MatMut::new(dq, t, w).rows(&block);
+            let dq = gradients.matrix(Which::Query, plan, head).rows(&block);
             product(dq, Write::Over, slopes, key.rows(&keys), Threads::One);
         }
     }
+}
+
+/// What a head's backward fills before it reads it.
+#[derive(Default)]
+struct Scratch {
+    /// First the scores, then the dropped weights.
+    weights: Vec<f32>,
+    /// The gradient of the dropped weights, then of the scores.
+    slopes: Vec<f32>,
+}
+
+/// How wide the rows of `seen` scores are: products and softmax then go over them without an edge.
+fn room(seen: usize) -> usize {
+    whole_tiles(seen.max(1)).next_multiple_of(LANES)
+}
+
+/// a · b, `[rows, seen]`, in rows as wide as [`room`] says.
+fn into_rows(dst: &mut Vec<f32>, rows: usize, seen: usize, a: Mat, b: Mat) {
+    dst.resize(rows * room(seen), 0.0);
+    let dst = MatMut::with_room(dst, rows, room(seen), seen);
+    product(dst, Write::Over, a, b, Threads::One);
 }
 
 /// Scores that are held at once.

@@ -10,7 +10,10 @@ pub(crate) struct Softmax {
     inverse: f32,
 }
 
-/// Scores to dropped weights, in place.
+/// Rows of scores are as wide as a multiple of this, so that no loop over one has a remainder.
+pub(super) const LANES: usize = simd::LANES;
+
+/// Scores to dropped weights, in place; those from `visible` on become zero.
 #[multiversion::multiversion(targets("x86_64+avx2+fma"))]
 pub(super) fn softmax_row(
     row: &mut [f32],
@@ -18,24 +21,43 @@ pub(super) fn softmax_row(
     scale: f32,
     dropout: Dropout,
 ) -> Softmax {
-    let (row, hidden) = row.split_at_mut(visible);
-    hidden.fill(0.0);
-    if row.is_empty() {
+    if visible == 0 {
+        row.fill(0.0);
         return Softmax::default();
     }
-    let highest = simd::max(row);
-    let inverse = 1.0 / simd::exp_and_sum(row, highest, scale);
-    if dropout.is_none() {
-        row.iter_mut().for_each(|x| *x *= inverse);
-    } else {
-        let values = row.iter_mut().enumerate();
-        values.for_each(|(j, x)| *x *= inverse * dropout.factor(j as u32));
+    let end = visible as u32;
+    let mut highest = [f32::NEG_INFINITY; LANES];
+    let (row, _) = row.as_chunks_mut::<LANES>();
+    for (i, values) in row.iter().enumerate() {
+        for j in 0..LANES {
+            let higher = (((i * LANES + j) as u32) < end) & (values[j] > highest[j]);
+            highest[j] = if higher { values[j] } else { highest[j] };
+        }
+    }
+    let highest = simd::reduce(highest, simd::higher);
+    let mut sums = [0.0; LANES];
+    for (i, values) in row.iter_mut().enumerate() {
+        for j in 0..LANES {
+            let value = simd::exp((values[j] - highest) * scale);
+            values[j] = if ((i * LANES + j) as u32) < end {
+                value
+            } else {
+                0.0
+            };
+            sums[j] += values[j];
+        }
+    }
+    let inverse = 1.0 / simd::reduce(sums, |a, b| a + b);
+    for (i, values) in row.iter_mut().enumerate() {
+        for (j, value) in values.iter_mut().enumerate() {
+            *value *= inverse * dropout.factor((i * LANES + j) as u32);
+        }
     }
     Softmax { highest, inverse }
 }
 
 /// With weights a, factors f of the dropout and slopes g = dy vᵀ:  `weights` becomes a f, and
-/// `slopes` becomes a (f g - Σ a f g) · scale, the gradient of the scores.
+/// `slopes` becomes a (f g - Σ a f g) · scale, the gradient of the scores. Both are zero from `visible` on.
 #[multiversion::multiversion(targets("x86_64+avx2+fma"))]
 pub(super) fn softmax_row_backward(
     weights: &mut [f32],
@@ -45,26 +67,24 @@ pub(super) fn softmax_row_backward(
     dropout: Dropout,
 ) {
     let Softmax { highest, inverse } = softmax;
-    let (weights, hidden) = weights.split_at_mut(visible);
-    hidden.fill(0.0);
-    let (slopes, hidden) = slopes.split_at_mut(visible);
-    hidden.fill(0.0);
-    weights
-        .iter_mut()
-        .for_each(|x| *x = simd::exp((*x - highest) * scale) * inverse);
-    if dropout.is_none() {
-        let mean = simd::dot(weights, slopes);
-        for (weight, slope) in weights.iter().zip(slopes) {
-            *slope = weight * (*slope - mean) * scale;
+    let (end, mut sums) = (visible as u32, [0.0; LANES]);
+    let (weights, _) = weights.as_chunks_mut::<LANES>();
+    let (slopes, _) = slopes.as_chunks_mut::<LANES>();
+    for (i, (weights, slopes)) in weights.iter_mut().zip(&mut *slopes).enumerate() {
+        for j in 0..LANES {
+            let number = (i * LANES + j) as u32;
+            let weight = simd::exp((weights[j] - highest) * scale) * inverse;
+            weights[j] = if number < end { weight } else { 0.0 };
+            let slope = slopes[j] * dropout.factor(number);
+            slopes[j] = if number < end { slope } else { 0.0 };
+            sums[j] += weights[j] * slopes[j];
         }
-        return;
     }
-    for (j, slope) in slopes.iter_mut().enumerate() {
-        *slope *= dropout.factor(j as u32);
-    }
-    let mean = simd::dot(weights, slopes);
-    for (j, (weight, slope)) in weights.iter_mut().zip(slopes).enumerate() {
-        *slope = *weight * (*slope - mean) * scale;
-        *weight *= dropout.factor(j as u32);
+    let mean = simd::reduce(sums, |a, b| a + b);
+    for (i, (weights, slopes)) in weights.iter_mut().zip(slopes).enumerate() {
+        for j in 0..LANES {
+            slopes[j] = weights[j] * (slopes[j] - mean) * scale;
+            weights[j] *= dropout.factor((i * LANES + j) as u32);
+        }
     }
 }

@@ -52,7 +52,7 @@ impl<'a> Mat<'a> {
     pub(super) fn scratch(&self, depth: usize) -> usize {
         let (tile_rows, _) = tile::size();
         match self.col_stride {
-            1 if self.row_stride <= FAR * depth => 0,
+            1 if self.row_stride <= FAR * depth || self.rows < ROWS / 2 => 0,
             1 => self.rows * (depth + tile::GAP),
             _ => self.rows.next_multiple_of(tile_rows) * depth,
         }
@@ -93,6 +93,8 @@ pub(crate) struct MatMut<'a> {
     pub(super) rows: usize,
     pub(super) cols: usize,
     pub(super) width: usize,
+    /// The columns that may be written over, whatever comes of it: all of its own, and maybe more.
+    pub(super) room: usize,
 }
 
 impl<'a> MatMut<'a> {
@@ -115,7 +117,22 @@ impl<'a> MatMut<'a> {
             rows,
             cols,
             width,
+            room: cols,
         }
+    }
+
+    /// The first `cols` columns of a matrix `width` wide whose others are of no use to anyone: tiles that
+    /// need not stop at an edge are faster.
+    pub(crate) fn with_room(data: &'a mut [f32], rows: usize, width: usize, cols: usize) -> Self {
+        Self {
+            room: width,
+            ..Self::columns(data, rows, width, 0, cols)
+        }
+    }
+
+    pub(crate) fn clear(self) {
+        let rows = self.data.chunks_mut(self.width).take(self.rows);
+        rows.for_each(|row| row[..self.cols].fill(0.0));
     }
 
     /// Its rows in parts that threads can share evenly, each of whole tiles where it can be.

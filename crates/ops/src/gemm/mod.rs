@@ -36,6 +36,11 @@ pub(crate) enum Threads {
     One,
 }
 
+/// `cols` and what is missing for the last tile to be whole.
+pub(crate) fn whole_tiles(cols: usize) -> usize {
+    cols.next_multiple_of(tile::size().1)
+}
+
 /// dst = a · b, or dst += a · b.
 pub(crate) fn product(dst: MatMut, write: Write, a: Mat, b: Mat, threads: Threads) {
     product_then(dst, write, a, b, threads, |_, _| {});
@@ -121,7 +126,9 @@ fn on_this_thread(
 ) {
     let (m, n, k) = (dst.rows, dst.cols, a.cols);
     let (depth, (_, tile_cols)) = (depth(k), tile::size());
-    let (size, more) = (k * n.next_multiple_of(tile_cols), a.scratch(depth));
+    let padded = n.next_multiple_of(tile_cols);
+    let (size, more) = (k * padded, a.scratch(depth));
+    let cols = if padded <= dst.room { padded } else { n };
     if k == 0 && write == Write::Over {
         dst.data
             .chunks_mut(dst.width)
@@ -132,14 +139,14 @@ fn on_this_thread(
         let (packed, scratch) = scratch.split_at_mut(size);
         for start in (0..k).step_by(depth) {
             let depth = depth.min(k - start);
-            let packed = &mut packed[start * (size / k)..][..depth * (size / k)];
+            let packed = &mut packed[start * padded..][..depth * padded];
             tile::pack(b, start, depth, 0, packed);
         }
         tile::rows(
             (&mut *dst.data, dst.width),
             write,
             a,
-            (packed, n),
+            (packed, cols),
             depth,
             scratch,
         );

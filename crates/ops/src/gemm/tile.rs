@@ -2,7 +2,7 @@
 //! along the inner index. All of it is safe code that the compiler turns into vector instructions,
 //! compiled once for each instruction set; the fastest that the machine has is taken at run time.
 
-use super::{COLS, Mat, Write};
+use super::{COLS, DEPTH, Mat, Write};
 
 /// Rows and columns of a tile.
 #[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2+fma", "aarch64+neon"))]
@@ -90,6 +90,10 @@ fn tiles<const M: usize, const W: usize, const N: usize, const FUSED: bool>(
                     // With both numbers constants, the tile never leaves the registers.
                     for r in 0..M {
                         store(&mut dst[r * width..][..N], write, tile[r]);
+                    }
+                } else if here == N {
+                    for (r, values) in tile.iter().take(a.rows - i).enumerate() {
+                        store(&mut dst[r * width..][..N], write, *values);
                     }
                 } else {
                     for (r, values) in tile.iter().take(a.rows - i).enumerate() {
@@ -282,6 +286,16 @@ fn pack_columns<const N: usize>(
     panels: &mut [f32],
 ) {
     let last = b.cols.min(first + panels.len() / depth.max(1));
+    if b.row_stride == 1 && b.col_stride != 1 {
+        for (j, panel) in panels.chunks_exact_mut(depth.max(1) * N).enumerate() {
+            let columns = std::array::from_fn(|q| match first + j * N + q {
+                column if column < last => &b.data[column * b.col_stride + start..][..depth],
+                _ => &ZEROS[..depth],
+            });
+            transpose(columns, panel.as_chunks_mut::<N>().0);
+        }
+        return;
+    }
     let (whole, rest) = panels.split_at_mut((last - first) / N * N * depth);
     if b.col_stride == 1 {
         // Along the rows of b: its memory is read in order.
@@ -292,21 +306,15 @@ fn pack_columns<const N: usize>(
                 prefetch_all(row(p + AHEAD));
             }
             let row = row(p);
-            let places = whole.chunks_exact_mut(depth * N);
-            for (values, panel) in row.as_chunks::<N>().0.iter().zip(places) {
-                panel[p * N..][..N].copy_from_slice(values);
+            for (j, values) in row.as_chunks::<N>().0.iter().enumerate() {
+                whole[(j * depth + p) * N..][..N].copy_from_slice(values);
             }
         }
     } else {
         for (j, panel) in whole.chunks_exact_mut(depth * N).enumerate() {
             let column = |q: usize| (first + j * N + q) * b.col_stride + start * b.row_stride;
-            if b.row_stride == 1 {
-                let columns = std::array::from_fn(|q| &b.data[column(q)..][..depth]);
-                transpose(columns, panel.as_chunks_mut::<N>().0);
-            } else {
-                for (p, row) in panel.as_chunks_mut::<N>().0.iter_mut().enumerate() {
-                    *row = std::array::from_fn(|q| b.data[column(q) + p * b.row_stride]);
-                }
+            for (p, row) in panel.as_chunks_mut::<N>().0.iter_mut().enumerate() {
+                *row = std::array::from_fn(|q| b.data[column(q) + p * b.row_stride]);
             }
         }
     }
@@ -323,6 +331,9 @@ fn pack_columns<const N: usize>(
     }
 }
 
+/// What lies beyond the last column.
+static ZEROS: [f32; DEPTH] = [0.0; DEPTH];
+
 const SIDE: usize = 8;
 
 /// Columns to rows, eight by eight: what is read and written at a time then fits the registers, and
@@ -330,11 +341,18 @@ const SIDE: usize = 8;
 #[inline(always)]
 fn transpose<const N: usize>(columns: [&[f32]; N], rows: &mut [[f32; N]]) {
     for q in (0..N).step_by(SIDE) {
-        for (s, rows) in rows.chunks_mut(SIDE).enumerate() {
+        let columns: [_; SIDE] = std::array::from_fn(|c| columns[q + c].as_chunks::<SIDE>());
+        let (squares, rest) = rows.as_chunks_mut::<SIDE>();
+        for (s, rows) in squares.iter_mut().enumerate() {
+            let square: [&[f32; SIDE]; SIDE] = std::array::from_fn(|c| &columns[c].0[s]);
             for (p, row) in rows.iter_mut().enumerate() {
-                for (c, value) in row[q..][..SIDE].iter_mut().enumerate() {
-                    *value = columns[q + c][s * SIDE + p];
-                }
+                let values: [f32; SIDE] = std::array::from_fn(|c| square[c][p]);
+                row[q..][..SIDE].copy_from_slice(&values);
+            }
+        }
+        for (p, row) in rest.iter_mut().enumerate() {
+            for (c, value) in row[q..][..SIDE].iter_mut().enumerate() {
+                *value = columns[c].1[p];
             }
         }
     }
