@@ -7,10 +7,11 @@
 use std::sync::{Mutex, OnceLock};
 
 use candle_core::{CpuStorage, CustomOp2, D, Layout, Result, Shape, Tensor, bail};
+use rayon::prelude::*;
 
 use crate::buffer::Buffer;
 use crate::cpu::{self, view};
-use crate::gemm::{Mat, MatMut, Threads, Write, product, product_then};
+use crate::gemm::{DEPTH, Mat, MatMut, Threads, Write, product, product_then};
 use crate::param::{Param, backward};
 use crate::pass::{Pass, Path};
 use crate::profile::{self, Part};
@@ -155,8 +156,24 @@ struct Fused {
 struct Gradients {
     /// `[n, d]`
     hidden: Buffer,
-    /// `[c, d]`
+    /// `[c, d]`, but for what smoothing takes from each of its rows
     table: Buffer,
+    /// `[d]`
+    smoothing: Vec<f32>,
+}
+
+impl Gradients {
+    fn new(n: usize, d: usize, words: usize) -> Self {
+        let table = match n {
+            0 => Buffer::zeros(words * d),
+            _ => Buffer::any(words * d),
+        };
+        Self {
+            hidden: Buffer::any(n * d),
+            table,
+            smoothing: vec![0.0; d],
+        }
+    }
 }
 
 impl CustomOp2 for Fused {
@@ -193,7 +210,10 @@ impl CustomOp2 for Fused {
         let factor = dy.to_scalar::<f32>()?;
         self.table.accumulate(|sum, write| {
             let (words, padding) = sum.split_at_mut(gradients.table.len());
-            add_scaled(words, write, factor, &gradients.table);
+            let smoothing = &gradients.smoothing;
+            let rows = words.par_chunks_mut(ROWS * smoothing.len());
+            let rows = rows.zip(gradients.table.par_chunks(ROWS * smoothing.len()));
+            rows.for_each(|(sums, rows)| add_rows(sums, write, factor, rows, smoothing));
             if write == Write::Over {
                 padding.fill(0.0);
             }
@@ -201,6 +221,19 @@ impl CustomOp2 for Fused {
         let mut dh = vec![0.0; gradients.hidden.len()];
         add_scaled(&mut dh, Write::Over, factor, &gradients.hidden);
         Ok((Some(cpu::like(dh, hidden)?), None))
+    }
+}
+
+/// sums (=|+=) factor · (rows - less), row by row.
+#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
+fn add_rows(sums: &mut [f32], write: Write, factor: f32, rows: &[f32], less: &[f32]) {
+    let d = less.len();
+    for (sums, row) in sums.chunks_exact_mut(d).zip(rows.chunks_exact(d)) {
+        let values = sums.iter_mut().zip(row.iter().zip(less));
+        match write {
+            Write::Over => values.for_each(|(sum, (x, less))| *sum = factor * (x - less)),
+            Write::Add => values.for_each(|(sum, (x, less))| *sum += factor * (x - less)),
+        }
     }
 }
 
@@ -212,8 +245,20 @@ struct Sums {
     correct: usize,
 }
 
-/// Logits that are held at once.
-const CHUNK: usize = 1 << 22;
+impl Sums {
+    fn add(&mut self, row: &Row) {
+        self.each.push(row.smoothed);
+        self.smoothed += f64::from(row.smoothed);
+        self.plain += f64::from(row.plain);
+        self.correct += usize::from(row.correct);
+    }
+}
+
+/// Rows whose logits are held at once, at most: as many as a product takes in one pass as its inner index,
+/// so that the gradient of the table is gone through once for all of them.
+const ROWS: usize = DEPTH;
+/// Logits that are held at once, at most.
+const LOGITS: usize = 1 << 24;
 
 fn forward(
     hidden: &Tensor,
@@ -226,53 +271,56 @@ fn forward(
     let (n, d) = hidden.dims2()?;
     let words = table.value().dim(0)? - 1;
     let (h, table) = (view(hidden)?, view(table.value())?);
+    let share = smoothing / words as f32;
+    let mut of_words = Buffer::any(d); // the sum of the table's rows: h times it sums a row of logits
+    simd::column_sums(&table[..words * d], d, &mut of_words, Write::Over);
     let table = Mat::new(&table[..words * d], words, d);
-    let rows = (CHUNK / words).clamp(1, n.max(1));
-    let mut logits = Buffer::any(rows * words);
-    let mut gradients = train.then(|| Gradients {
-        hidden: Buffer::any(n * d),
-        table: match n {
-            0 => Buffer::zeros(words * d),
-            _ => Buffer::any(words * d),
-        },
-    });
+    let at_once = ROWS.min(LOGITS / words.max(1)).max(1);
+    let at_once = n.div_ceil(n.div_ceil(at_once).max(1)).max(1); // equal parts
+    let mut logits = Buffer::any(at_once * words);
+    let mut gradients = train.then(|| Gradients::new(n, d, words));
     let mut sums = Sums::default();
-    for start in (0..n).step_by(rows) {
-        let rows = rows.min(n - start);
+    for start in (0..n).step_by(at_once) {
+        let rows = at_once.min(n - start);
         let logits = &mut logits[..rows * words];
-        let h = Mat::new(&h[start * d..(start + rows) * d], rows, d);
+        let states = &h[start * d..(start + rows) * d];
         let dst = MatMut::new(logits, rows, words);
         let scores: Vec<OnceLock<Row>> = vec![OnceLock::new(); rows];
-        product_then(
-            dst,
-            Write::Over,
-            h,
-            table.t(),
-            Threads::All,
-            |row, logits| {
-                let target = targets[start + row] as usize;
-                let _ = scores[row].set(cross_entropy_row(logits, target, smoothing));
-            },
-        );
-        for score in scores.iter().filter_map(OnceLock::get) {
-            sums.each.push(score.smoothed);
-            sums.smoothed += f64::from(score.smoothed);
-            sums.plain += f64::from(score.plain);
-            sums.correct += usize::from(score.correct);
+        let (a, all) = (Mat::new(states, rows, d), Threads::All);
+        product_then(dst, Write::Over, a, table.t(), all, |row, logits| {
+            let target = targets[start + row] as usize;
+            let total = simd::dot(&states[row * d..][..d], &of_words);
+            let score = cross_entropy_row(logits, target, smoothing, total);
+            let _ = scores[row].set(score);
+        });
+        let scores: Vec<Row> = scores
+            .into_iter()
+            .filter_map(OnceLock::into_inner)
+            .collect();
+        scores.iter().for_each(|score| sums.add(score));
+        let Some(gradients) = &mut gradients else {
+            continue;
+        };
+        let slopes = Mat::new(logits, rows, words); // what the rows have become
+        let dh = &mut gradients.hidden[start * d..(start + rows) * d];
+        let dst = MatMut::new(dh, rows, d);
+        product_then(dst, Write::Over, slopes, table, all, |row, dh| {
+            let inverse = scores[row].inverse;
+            let values = dh.iter_mut().zip(&*of_words);
+            values.for_each(|(dh, of_words)| *dh = *dh * inverse - share * of_words);
+        });
+        let mut scaled = Buffer::copy_of(states);
+        for (row, score) in scaled.chunks_exact_mut(d).zip(&scores) {
+            row.iter_mut().for_each(|h| *h *= score.inverse);
         }
-        if let Some(gradients) = &mut gradients {
-            let slopes = Mat::new(logits, rows, words); // what the rows have become
-            let dh = &mut gradients.hidden[start * d..(start + rows) * d];
-            product(
-                MatMut::new(dh, rows, d),
-                Write::Over,
-                slopes,
-                table,
-                Threads::All,
-            );
-            let dw = MatMut::new(&mut gradients.table, words, d);
-            product(dw, Write::first(start == 0), slopes.t(), h, Threads::All);
-        }
+        let dw = MatMut::new(&mut gradients.table, words, d);
+        let (write, scaled) = (Write::first(start == 0), Mat::new(&scaled, rows, d));
+        product(dw, write, slopes.t(), scaled, all);
+    }
+    if let Some(gradients) = &mut gradients {
+        let mut of_states = Buffer::any(d);
+        simd::column_sums(&h, d, &mut of_states, Write::Over);
+        gradients.smoothing = of_states.iter().map(|sum| share * sum).collect();
     }
     Ok((sums, gradients))
 }
@@ -282,23 +330,25 @@ struct Row {
     smoothed: f32,
     plain: f32,
     correct: bool,
+    /// What the row of slopes is to be multiplied by.
+    inverse: f32,
 }
 
-/// The loss of one row; its logits become their own gradient, p - (1 - ε) [target] - ε / c.
+/// The loss of one row of logits, `total` together. They become their own gradient but for smoothing's
+/// ε / c, and times Σ exp, by which it is cheaper to divide what is computed from them:
+/// (p - (1 - ε) [target]) Σ exp.
 #[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn cross_entropy_row(logits: &mut [f32], target: usize, smoothing: f32) -> Row {
+fn cross_entropy_row(logits: &mut [f32], target: usize, smoothing: f32, total: f32) -> Row {
     let share = smoothing / logits.len() as f32;
-    let (highest, total) = simd::max_and_sum(logits);
-    let chosen = logits[target];
+    let (highest, chosen) = (simd::max(logits), logits[target]);
     let sum = simd::exp_and_sum(logits, highest, 1.0);
-    let inverse = 1.0 / sum;
-    logits.iter_mut().for_each(|x| *x = *x * inverse - share);
-    logits[target] -= 1.0 - smoothing;
+    logits[target] -= (1.0 - smoothing) * sum;
     let log_sum = highest + sum.ln();
     Row {
         smoothed: log_sum - (1.0 - smoothing) * chosen - share * total,
         plain: log_sum - chosen,
         correct: chosen >= highest,
+        inverse: 1.0 / sum,
     }
 }
 
@@ -314,8 +364,8 @@ mod tests {
 
     #[test]
     fn fused_equals_composed_with_and_without_smoothing() {
-        // The last has more logits than a chunk holds.
-        for (n, d, v) in [(1, 3, 2), (7, 10, 33), (90, 16, 1000), (2100, 4, 2100)] {
+        // The last has more rows than a chunk holds.
+        for (n, d, v) in [(1, 3, 2), (7, 10, 33), (90, 16, 1000), (1100, 4, 300)] {
             let table = param("table", (v, d));
             let targets = targets(n, v - 1);
             for smoothing in [0.0, 0.1] {

@@ -98,42 +98,21 @@ pub(crate) fn max(x: &[f32]) -> f32 {
     fold(x, f32::NEG_INFINITY, higher)
 }
 
-/// The largest element and the sum of all.
-#[inline(always)]
-pub(crate) fn max_and_sum(x: &[f32]) -> (f32, f32) {
-    let (mut highest, mut sums) = ([f32::NEG_INFINITY; LANES], [0.0; LANES]);
-    let mut take = |values: &[f32]| {
-        for (j, &value) in values.iter().enumerate() {
-            highest[j] = if value > highest[j] {
-                value
-            } else {
-                highest[j]
-            };
-            sums[j] += value;
-        }
-    };
-    let (chunks, rest) = x.as_chunks::<LANES>();
-    chunks.iter().for_each(|chunk| take(chunk));
-    take(rest);
-    (
-        highest.into_iter().fold(f32::NEG_INFINITY, f32::max),
-        sums.into_iter().sum(),
-    )
-}
-
 /// x becomes exp((x - highest) · scale); returns the sum.
 #[inline(always)]
 pub(crate) fn exp_and_sum(x: &mut [f32], highest: f32, scale: f32) -> f32 {
     let mut sums = [0.0; LANES];
-    let mut take = |values: &mut [f32]| {
+    let (chunks, rest) = x.as_chunks_mut::<LANES>();
+    for values in chunks {
         for (sum, value) in sums.iter_mut().zip(values) {
             *value = exp((*value - highest) * scale);
             *sum += *value;
         }
-    };
-    let (chunks, rest) = x.as_chunks_mut::<LANES>();
-    chunks.iter_mut().for_each(|chunk| take(chunk));
-    take(rest);
+    }
+    for (sum, value) in sums.iter_mut().zip(rest) {
+        *value = exp((*value - highest) * scale);
+        *sum += *value;
+    }
     reduce(sums, |a, b| a + b)
 }
 

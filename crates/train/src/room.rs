@@ -34,7 +34,7 @@ impl Load {
 }
 
 /// The program itself, its threads, and the pieces of matrices and logits that it works on.
-const PROGRAM: u64 = 144 << 20;
+const PROGRAM: u64 = 192 << 20;
 /// Bytes of one number, or of one token.
 const FLOAT: u64 = 4;
 /// Bytes that a pair takes beside its tokens: where it is, and when its turn comes.

@@ -192,7 +192,7 @@ fn pack(b: Mat, first: usize, cols: usize, depth: usize, packed: &mut [f32]) {
 
 /// The most of the inner index that one pass of the tiles takes: a panel of b is then about as large as
 /// the first-level cache.
-const DEPTH: usize = 512;
+pub(crate) const DEPTH: usize = 512;
 /// The most rows of dst and a that one task takes: a block of a then stays in the second-level cache.
 const ROWS: usize = 96;
 /// Rows of a that begin this many times further apart than what is read of each are copied first: a
