@@ -1,3 +1,9 @@
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rayon::Yield;
+
 /// Starts the one pool of threads that all operations share; 0 is a thread for each core. To be
 /// called once, first thing in a program.
 pub fn start_threads(count: usize) -> Result<(), rayon::ThreadPoolBuildError> {
@@ -24,4 +30,73 @@ const STACK: usize = 64 << 20;
 /// each over and sleeping until it is done.
 pub fn on_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     rayon::scope(|_| work())
+}
+
+/// Keeps the pool's other threads from falling asleep between the many short pieces of work that are to
+/// come. They look for work until there has been none for a moment: a sleeping thread is slow to wake, the
+/// slower the more a virtual machine has to do with it.
+///
+/// A thread may begin to look in the middle of a piece of work, where it waits for another's; that piece
+/// then goes on after the moment at the latest.
+pub(crate) fn stay_awake() {
+    static AWAKE: AtomicBool = AtomicBool::new(false);
+    let Some(caller) = rayon::current_thread_index() else {
+        return;
+    };
+    if rayon::current_num_threads() == 1 || AWAKE.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    rayon::spawn_broadcast(move |thread| {
+        if thread.index() != caller {
+            look_for_work();
+            AWAKE.store(false, Ordering::Release);
+        }
+    });
+}
+
+/// How long a thread looks for work that does not come.
+const MOMENT: Duration = Duration::from_millis(2);
+
+fn look_for_work() {
+    thread_local! {
+        static LOOKING: Cell<bool> = const { Cell::new(false) };
+    }
+    if LOOKING.replace(true) {
+        return;
+    }
+    let mut last = Instant::now();
+    while last.elapsed() < MOMENT {
+        match rayon::yield_now() {
+            Some(Yield::Executed) => last = Instant::now(),
+            _ => std::thread::yield_now(),
+        }
+    }
+    LOOKING.set(false);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rayon::prelude::*;
+
+    /// Work within work: threads wait in the middle of pieces, and others' come in between.
+    #[test]
+    fn threads_that_stay_awake_finish_work_within_work() {
+        for threads in [1, 2, 3, 5] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            let sum: usize = pool.unwrap().install(|| {
+                let rounds = (0..100).map(|_| {
+                    stay_awake();
+                    let rows = (0..8usize).into_par_iter().with_max_len(1);
+                    rows.map(|i| {
+                        stay_awake();
+                        (0..50usize).into_par_iter().map(|j| i * j).sum::<usize>()
+                    })
+                    .sum::<usize>()
+                });
+                rounds.sum()
+            });
+            assert_eq!(sum, 100 * 28 * 1225);
+        }
+    }
 }

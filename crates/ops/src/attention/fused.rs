@@ -184,6 +184,6 @@ fn share_out<T: Send>(parts: Vec<T>, work: impl Fn(usize, T, Share) + Sync) {
     } else {
         Share::Sentences
     };
-    let parts = parts.into_par_iter().enumerate();
+    let parts = parts.into_par_iter().with_max_len(1).enumerate();
     parts.for_each(|(index, part)| work(index, part, share));
 }

@@ -79,16 +79,19 @@ pub(crate) fn product_then(
         let cols = group.min(n - first);
         let packed = &mut packed[..k * cols.next_multiple_of(tile_cols)];
         pack(b, first, cols, depth, packed);
-        parts.par_iter_mut().for_each(|(rows, dst)| {
-            let (a, here) = (a.rows(rows), (&mut dst[first..], width));
-            with_scratch(a.scratch(depth), |scratch| {
-                tile::rows(here, write, a, (packed, cols), depth, scratch);
+        parts
+            .par_iter_mut()
+            .with_max_len(1)
+            .for_each(|(rows, dst)| {
+                let (a, here) = (a.rows(rows), (&mut dst[first..], width));
+                with_scratch(a.scratch(depth), |scratch| {
+                    tile::rows(here, write, a, (packed, cols), depth, scratch);
+                });
+                if first + cols == n {
+                    let values = dst.chunks_mut(width).zip(rows.clone());
+                    values.for_each(|(values, row)| finish(row, &mut values[..n]));
+                }
             });
-            if first + cols == n {
-                let values = dst.chunks_mut(width).zip(rows.clone());
-                values.for_each(|(values, row)| finish(row, &mut values[..n]));
-            }
-        });
     }
 }
 
@@ -185,7 +188,10 @@ fn pack(b: Mat, first: usize, cols: usize, depth: usize, packed: &mut [f32]) {
     for start in (0..b.rows).step_by(depth) {
         let depth = depth.min(b.rows - start);
         let packed = &mut packed[start * padded..][..depth * padded];
-        let parts = packed.par_chunks_mut(COLS * depth).enumerate();
+        let parts = packed
+            .par_chunks_mut(COLS * depth)
+            .with_max_len(1)
+            .enumerate();
         parts.for_each(|(i, panels)| tile::pack(b, start, depth, first + i * COLS, panels));
     }
 }

@@ -14,6 +14,7 @@ use crate::norm::{self, Saved, add_rows, dropped};
 use crate::pass::Pass;
 use crate::random::Dropout;
 use crate::segments::Segments;
+use crate::threads::stay_awake;
 
 pub(super) fn fused<'a>(
     x: &Tensor,
@@ -143,6 +144,7 @@ impl CustomOp2 for Stack {
 
 impl Stack {
     fn forward(&self, x: &[f32], memory: &[f32]) -> Result<Vec<f32>> {
+        stay_awake();
         let mut kept = Vec::new();
         let mut last: Option<Buffer> = None;
         for sublayer in &self.sublayers {
@@ -257,6 +259,7 @@ impl Stack {
         let Some(mut kept) = self.kept.lock().unwrap_or_else(|e| e.into_inner()).take() else {
             bail!("a stack goes backward once, after it has gone forward in training")
         };
+        stay_awake();
         let mut gradients = Gradients {
             x: Buffer::copy_of(dy),
             memory: None,
