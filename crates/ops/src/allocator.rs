@@ -1,0 +1,41 @@
+//! The allocator of our programs, mimalloc: how long it keeps what was freed.
+
+use libmimalloc_sys::{mi_option_set, mi_option_t};
+
+/// `mi_option_purge_delay` of mimalloc 3, which its bindings do not name.
+const PURGE_DELAY: mi_option_t = 15;
+
+/// A minute, in milliseconds.
+const KEPT: i32 = 60_000;
+
+/// What is freed goes back to the system after a minute, instead of after a second: a step takes anew
+/// what the one before it has freed, and pages that the system has had in between must be cleared.
+/// Only where mimalloc is the allocator does it matter.
+pub fn keep_freed_memory() {
+    // SAFETY: it takes two numbers and no pointer, from any thread; a number that is not an option's is
+    // ignored.
+    #[allow(unsafe_code)]
+    unsafe {
+        mi_option_set(PURGE_DELAY, KEPT.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it cannot call C")]
+    fn the_number_is_that_of_the_delay_before_freed_memory_goes_back() {
+        let delay = || {
+            // SAFETY: it takes a number and returns one.
+            #[allow(unsafe_code)]
+            unsafe {
+                libmimalloc_sys::mi_option_get(PURGE_DELAY)
+            }
+        };
+        assert_eq!(delay(), 1000, "what mimalloc begins with");
+        keep_freed_memory();
+        assert_eq!(delay(), 60_000);
+    }
+}
