@@ -70,28 +70,38 @@ pub(crate) fn product_then(
     if m <= FEW && write == Write::Over {
         return few_rows(dst, a, b, finish);
     }
-    let (_, tile_cols) = tile::size();
-    let depth = depth(k);
-    let group = (PACKED / k / tile_cols).max(4) * tile_cols;
-    let mut packed = Buffer::any(k * n.min(group).next_multiple_of(tile_cols));
+    let (depth, padded) = (depth(k), whole_tiles(n));
+    // What of b is packed at once: some columns; or, where rows of a must be packed or copied as well,
+    // some of the inner index, so that this is done once for all columns.
+    let cols = whole_tiles(PACKED / k).max(4 * COLS).min(padded);
+    let (length, cols) = match a.rows(&(0..m.min(ROWS))).scratch(depth) {
+        0 => (k, cols),
+        _ => (k.min((PACKED / padded / depth).max(1) * depth), padded),
+    };
+    let mut packed = Buffer::any(length * cols);
     let (width, mut parts) = (dst.width, dst.parts());
-    for first in (0..n).step_by(group) {
-        let cols = group.min(n - first);
-        let packed = &mut packed[..k * cols.next_multiple_of(tile_cols)];
-        pack(b, first, cols, depth, packed);
-        parts
-            .par_iter_mut()
-            .with_max_len(1)
-            .for_each(|(rows, dst)| {
-                let (a, here) = (a.rows(rows), (&mut dst[first..], width));
-                with_scratch(a.scratch(depth), |scratch| {
-                    tile::rows(here, write, a, (packed, cols), depth, scratch);
+    for first in (0..n).step_by(cols) {
+        let cols = cols.min(n - first);
+        for start in (0..k).step_by(length) {
+            let inner = start..k.min(start + length);
+            let write = if start == 0 { write } else { Write::Add };
+            let packed = &mut packed[..inner.len() * whole_tiles(cols)];
+            pack(b.rows(&inner), first, cols, depth, packed);
+            let a = a.columns_upto(inner.end).columns_from(start);
+            parts
+                .par_iter_mut()
+                .with_max_len(1)
+                .for_each(|(rows, dst)| {
+                    let (a, here) = (a.rows(rows), (&mut dst[first..], width));
+                    with_scratch(a.scratch(depth), |scratch| {
+                        tile::rows(here, write, a, (packed, cols), depth, scratch);
+                    });
+                    if first + cols == n && inner.end == k {
+                        let values = dst.chunks_mut(width).zip(rows.clone());
+                        values.for_each(|(values, row)| finish(row, &mut values[..n]));
+                    }
                 });
-                if first + cols == n {
-                    let values = dst.chunks_mut(width).zip(rows.clone());
-                    values.for_each(|(values, row)| finish(row, &mut values[..n]));
-                }
-            });
+        }
     }
 }
 
