@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::str::FromStr;
 
-use attend_model::{Path, keep_freed_memory};
+use attend_model::Path;
 use candle_core::Device;
 use tracing_subscriber::EnvFilter;
 
@@ -43,7 +43,6 @@ pub enum DeviceArg {
 impl ComputeArgs {
     /// Starts the threads and opens the device. To be called once, before anything computes.
     pub fn start(&self) -> Result<(Device, Path)> {
-        keep_freed_memory();
         start_threads(self.threads)?;
         let device = self.device.open()?;
         let path = match self.composed {

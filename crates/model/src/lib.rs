@@ -13,7 +13,7 @@ mod snail;
 mod transformer;
 
 pub use attend_ops::{
-    Loss, Mode, Param, Pass, Path, Segments, keep_freed_memory, log_sum_exp, on_pool, start_threads,
+    Loss, Mode, Param, Pass, Path, Segments, log_sum_exp, on_pool, start_threads,
 };
 pub use attention::{AlignKind, ContextKind, ScoreKind};
 pub use config::{Activations, ConfigError, ModelConfig, Vocabularies};

@@ -1,6 +1,6 @@
 //! The allocator of our programs, mimalloc: how long it keeps what was freed.
 
-use libmimalloc_sys::{mi_option_set, mi_option_t};
+use libmimalloc_sys::{mi_option_set_default, mi_option_t};
 
 /// `mi_option_purge_delay` of mimalloc 3, which its bindings do not name.
 const PURGE_DELAY: mi_option_t = 15;
@@ -8,15 +8,16 @@ const PURGE_DELAY: mi_option_t = 15;
 /// A minute, in milliseconds.
 const KEPT: i32 = 60_000;
 
-/// What is freed goes back to the system after a minute, instead of after a second: a step takes anew
-/// what the one before it has freed, and pages that the system has had in between must be cleared.
-/// Only where mimalloc is the allocator does it matter.
-pub fn keep_freed_memory() {
-    // SAFETY: it takes two numbers and no pointer, from any thread; a number that is not an option's is
-    // ignored.
+/// What is freed stays with the program for up to a minute, instead of a second: a step takes anew what the
+/// one before it has freed, and pages that the system has had in between must be cleared. To be called
+/// before there are threads. It matters only where mimalloc is the allocator, and `MIMALLOC_PURGE_DELAY` of
+/// the environment goes before it.
+pub(crate) fn keep_freed_memory() {
+    // SAFETY: it takes two numbers and no pointer. It writes what `malloc` reads, without any lock; so no
+    // other thread may run yet, as `start_threads` asks of its callers.
     #[allow(unsafe_code)]
     unsafe {
-        mi_option_set(PURGE_DELAY, KEPT.into());
+        mi_option_set_default(PURGE_DELAY, KEPT.into());
     }
 }
 

@@ -40,13 +40,12 @@ mod threads;
 
 pub use adam::{Adam, clip_factor, moving_average, norm_of_all};
 pub use alignment::{Pairs, Seen, additive_scores, dot_scores, mix, softmax};
-pub use allocator::keep_freed_memory;
 pub use attention::{Mask, attention, self_attention};
 pub use convolution::{beside, gated, shift};
 pub use dropout::dropout;
 pub use embed::embed;
 pub use linear::{Activation, Linear, linear, linear_activated, project};
-pub use loss::{Loss, cross_entropy};
+pub use loss::{Loss, cross_entropy, logits_held};
 pub use norm::{Norm, add, add_norm, norm};
 pub use param::Param;
 #[cfg(test)]

@@ -260,6 +260,15 @@ const ROWS: usize = DEPTH;
 /// Logits that are held at once, at most.
 const LOGITS: usize = 1 << 24;
 
+fn rows_held(words: usize) -> usize {
+    ROWS.min(LOGITS / words.max(1)).max(1)
+}
+
+/// How many logits a loss over so many words holds at once, at most.
+pub fn logits_held(words: usize) -> usize {
+    words * rows_held(words)
+}
+
 fn forward(
     hidden: &Tensor,
     table: &Param,
@@ -272,11 +281,12 @@ fn forward(
     let words = table.value().dim(0)? - 1;
     let (h, table) = (view(hidden)?, view(table.value())?);
     let share = smoothing / words as f32;
-    let mut of_words = Buffer::any(d); // the sum of the table's rows: h times it sums a row of logits
-    simd::column_sums(&table[..words * d], d, &mut of_words, Write::Over);
+    let mut of_words = Buffer::zeros(d); // the sum of the table's rows: h times it sums a row of logits
+    if smoothing != 0.0 {
+        simd::column_sums(&table[..words * d], d, &mut of_words, Write::Over);
+    }
     let table = Mat::new(&table[..words * d], words, d);
-    let at_once = ROWS.min(LOGITS / words.max(1)).max(1);
-    let at_once = n.div_ceil(n.div_ceil(at_once).max(1)).max(1); // equal parts
+    let at_once = n.div_ceil(n.div_ceil(rows_held(words)).max(1)).max(1); // equal parts
     let mut logits = Buffer::any(at_once * words);
     let mut gradients = train.then(|| Gradients::new(n, d, words));
     let mut sums = Sums::default();
@@ -364,7 +374,7 @@ mod tests {
 
     #[test]
     fn fused_equals_composed_with_and_without_smoothing() {
-        // The last has more rows than a chunk holds.
+        // The last has more rows than are held at once.
         for (n, d, v) in [(1, 3, 2), (7, 10, 33), (90, 16, 1000), (1100, 4, 300)] {
             let table = param("table", (v, d));
             let targets = targets(n, v - 1);
@@ -374,6 +384,13 @@ mod tests {
                     Ok(cross_entropy(&x[0], &table, &targets, smoothing, pass)?.smoothed)
                 });
             }
+        }
+    }
+
+    #[test]
+    fn however_many_words_there_are_no_more_logits_are_held_than_the_limit() {
+        for words in [1, 8000, 32_768, 40_000, LOGITS] {
+            assert!((words..=LOGITS).contains(&logits_held(words)), "{words}");
         }
     }
 

@@ -4,9 +4,12 @@ use std::time::{Duration, Instant};
 
 use rayon::Yield;
 
+use crate::allocator::keep_freed_memory;
+
 /// Starts the one pool of threads that all operations share; 0 is a thread for each core. To be
 /// called once, first thing in a program.
 pub fn start_threads(count: usize) -> Result<(), rayon::ThreadPoolBuildError> {
+    keep_freed_memory();
     // Candle's own element-wise operations would start a second pool, whose threads spin while they
     // wait and take the cores from this one: a fifth of the CPU time of training the quickstart,
     // by profile. One thread means that candle makes no pool.
@@ -33,11 +36,11 @@ pub fn on_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 /// Keeps the pool's other threads from falling asleep between the many short pieces of work that are to
-/// come. They look for work until there has been none for a moment: a sleeping thread is slow to wake, the
-/// slower the more a virtual machine has to do with it.
+/// come: they look for work until there has been none for a moment. A sleeping thread is slow to wake, most
+/// of all in a virtual machine.
 ///
-/// A thread may begin to look in the middle of a piece of work, where it waits for another's; that piece
-/// then goes on after the moment at the latest.
+/// A thread may begin to look in the middle of a piece of work, where it waits for another's. That it looks
+/// for [`LONGEST`] at most lets the piece go on.
 pub(crate) fn stay_awake() {
     static AWAKE: AtomicBool = AtomicBool::new(false);
     let Some(caller) = rayon::current_thread_index() else {
@@ -56,6 +59,8 @@ pub(crate) fn stay_awake() {
 
 /// How long a thread looks for work that does not come.
 const MOMENT: Duration = Duration::from_millis(2);
+/// How long it looks at all, until it is asked again.
+const LONGEST: Duration = Duration::from_millis(100);
 
 fn look_for_work() {
     thread_local! {
@@ -64,8 +69,9 @@ fn look_for_work() {
     if LOOKING.replace(true) {
         return;
     }
-    let mut last = Instant::now();
-    while last.elapsed() < MOMENT {
+    let start = Instant::now();
+    let mut last = start;
+    while last.elapsed() < MOMENT && start.elapsed() < LONGEST {
         match rayon::yield_now() {
             Some(Yield::Executed) => last = Instant::now(),
             _ => std::thread::yield_now(),

@@ -33,8 +33,8 @@ impl Load {
     }
 }
 
-/// The program itself, its threads, and the pieces of matrices and logits that it works on.
-const PROGRAM: u64 = 192 << 20;
+/// The program itself, its threads, and the pieces of matrices that it works on.
+const PROGRAM: u64 = 128 << 20;
 /// Bytes of one number, or of one token.
 const FLOAT: u64 = 4;
 /// Bytes that a pair takes beside its tokens: where it is, and when its turn comes.

@@ -1,4 +1,4 @@
-use attend_ops::Cell;
+use attend_ops::{Cell, logits_held};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -125,7 +125,7 @@ impl RecurrentConfig {
             source: 2 * e + self.encoder_layers * layer + 6 * h,
             target: 2 * e + self.decoder_layers * layer + attention,
             target_to_source: weights,
-            fixed: vocabularies.target * h,
+            fixed: vocabularies.target * h + logits_held(vocabularies.target),
             ..Activations::default()
         }
     }

@@ -98,7 +98,7 @@ impl SnailConfig {
             source_to_source: 4 * blocks,
             target_to_target: 4 * blocks,
             target_to_source: 4 * blocks,
-            fixed: vocabularies.target * d,
+            fixed: vocabularies.target * d + attend_ops::logits_held(vocabularies.target),
         }
     }
 }

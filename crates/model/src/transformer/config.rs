@@ -161,7 +161,8 @@ impl TransformerConfig {
             source_to_source: encoder * weights,
             target_to_target: decoder * weights,
             target_to_source: decoder * weights,
-            fixed: vocabularies.target * d, // the loss adds up the gradient of its own matrix
+            // The loss adds up the gradient of its own matrix.
+            fixed: vocabularies.target * d + ops::logits_held(vocabularies.target),
         }
     }
 

@@ -141,7 +141,14 @@ mod tests {
     use crate::Site;
     use crate::testing::{Case, assert_close, param};
 
-    const LENGTHS: [&[usize]; 4] = [&[1], &[3, 1, 8, 2], &[70, 5], &[1, 513]];
+    const LENGTHS: [&[usize]; 5] = [&[1], &[3, 1, 8, 2], &[70, 5], &[1, 513], &MANY];
+
+    /// So many that threads share sentences, and not heads.
+    const MANY: [usize; 70] = {
+        let mut lengths = [2; 70];
+        (lengths[0], lengths[5]) = (70, 1);
+        lengths
+    };
 
     #[test]
     fn fused_self_attention_equals_composed() {

@@ -25,6 +25,7 @@ pub(super) fn softmax_row(
         row.fill(0.0);
         return Softmax::default();
     }
+    debug_assert!(row.len().is_multiple_of(LANES));
     let end = visible as u32;
     let mut highest = [f32::NEG_INFINITY; LANES];
     let (row, _) = row.as_chunks_mut::<LANES>();
@@ -83,8 +84,10 @@ pub(super) fn softmax_row_backward(
     let mean = simd::reduce(sums, |a, b| a + b);
     for (i, (weights, slopes)) in weights.iter_mut().zip(slopes).enumerate() {
         for j in 0..LANES {
-            slopes[j] = weights[j] * (slopes[j] - mean) * scale;
-            weights[j] *= dropout.factor((i * LANES + j) as u32);
+            let number = (i * LANES + j) as u32;
+            let slope = weights[j] * (slopes[j] - mean) * scale;
+            slopes[j] = if number < end { slope } else { 0.0 };
+            weights[j] *= dropout.factor(number);
         }
     }
 }

@@ -52,7 +52,7 @@ impl<'a> Mat<'a> {
     pub(super) fn scratch(&self, depth: usize) -> usize {
         let (tile_rows, _) = tile::size();
         match self.col_stride {
-            1 if self.row_stride <= FAR * depth || self.rows < ROWS / 2 => 0,
+            1 if self.row_stride <= FAR * depth || self.rows < ROWS / 2 => 0, // read too seldom to copy
             1 => self.rows * (depth + tile::GAP),
             _ => self.rows.next_multiple_of(tile_rows) * depth,
         }
@@ -130,7 +130,7 @@ impl<'a> MatMut<'a> {
         }
     }
 
-    pub(crate) fn clear(self) {
+    pub(crate) fn clear(&mut self) {
         let rows = self.data.chunks_mut(self.width).take(self.rows);
         rows.for_each(|row| row[..self.cols].fill(0.0));
     }

@@ -73,10 +73,13 @@ pub(crate) fn product_then(
     let (depth, padded) = (depth(k), whole_tiles(n));
     // What of b is packed at once: some columns; or, where rows of a must be packed or copied as well,
     // some of the inner index, so that this is done once for all columns.
-    let cols = whole_tiles(PACKED / k).max(4 * COLS).min(padded);
-    let (length, cols) = match a.rows(&(0..m.min(ROWS))).scratch(depth) {
-        0 => (k, cols),
-        _ => (k.min((PACKED / padded / depth).max(1) * depth), padded),
+    let once = a.rows(&(0..m.min(ROWS))).scratch(depth) > 0 && depth * padded <= 2 * PACKED;
+    let (length, cols) = match once {
+        true => (k.min((PACKED / padded / depth).max(1) * depth), padded),
+        false => (
+            k,
+            whole_tiles((PACKED / k).max(4 * tile::size().1)).min(padded),
+        ),
     };
     let mut packed = Buffer::any(length * cols);
     let (width, mut parts) = (dst.width, dst.parts());
@@ -131,22 +134,18 @@ fn few_rows(dst: MatMut, a: Mat, b: Mat, finish: impl Fn(usize, &mut [f32]) + Sy
 
 /// A product that is too small to share, or that is one of many which other threads do.
 fn on_this_thread(
-    dst: MatMut,
+    mut dst: MatMut,
     write: Write,
     a: Mat,
     b: Mat,
     finish: impl Fn(usize, &mut [f32]) + Sync,
 ) {
     let (m, n, k) = (dst.rows, dst.cols, a.cols);
-    let (depth, (_, tile_cols)) = (depth(k), tile::size());
-    let padded = n.next_multiple_of(tile_cols);
+    let (depth, padded) = (depth(k), whole_tiles(n));
     let (size, more) = (k * padded, a.scratch(depth));
     let cols = if padded <= dst.room { padded } else { n };
     if k == 0 && write == Write::Over {
-        dst.data
-            .chunks_mut(dst.width)
-            .take(m)
-            .for_each(|row| row[..n].fill(0.0));
+        dst.clear();
     }
     with_scratch(size + more, |scratch| {
         let (packed, scratch) = scratch.split_at_mut(size);
@@ -211,10 +210,11 @@ fn pack(b: Mat, first: usize, cols: usize, depth: usize, packed: &mut [f32]) {
 pub(crate) const DEPTH: usize = 512;
 /// The most rows of dst and a that one task takes: a block of a then stays in the second-level cache.
 const ROWS: usize = 96;
-/// Rows of a that begin this many times further apart than what is read of each are copied first: a
-/// large power of two between them, as models have it, puts them all into the same few lines of a cache.
+/// Rows of a that begin this many times further apart than what is read of each are copied first, unless
+/// they are few: a large power of two between them, as models have it, puts them all into the same few lines
+/// of a cache.
 const FAR: usize = 2;
-/// Elements of b that are packed at once: they stay in the third-level cache.
+/// Elements of b that are packed at once, about: they stay in the third-level cache.
 const PACKED: usize = 1 << 20;
 /// Rows that are too few for threads to share.
 const FEW: usize = 24;
@@ -267,6 +267,7 @@ mod tests {
             (333, 512, 1100),
             (2000, 96, 300),
             (77, 5000, 300),
+            (100, 1100, 1100),
         ] {
             for layout in LAYOUTS {
                 let one = products(1, size, layout);

@@ -1,4 +1,4 @@
-use super::{Mat, Write, depth, pack, tile, with_scratch};
+use super::{Mat, Write, depth, pack, tile, whole_tiles, with_scratch};
 use crate::buffer::Buffer;
 
 /// A matrix that many products have on their right: packed once for all of them.
@@ -13,8 +13,7 @@ pub(crate) struct Packed {
 impl Packed {
     /// Packs b `[rows, cols]`.
     pub(crate) fn new(b: Mat, rows: usize, cols: usize) -> Self {
-        let (_, tile_cols) = tile::size();
-        let mut values = Buffer::any(rows * cols.next_multiple_of(tile_cols));
+        let mut values = Buffer::any(rows * whole_tiles(cols));
         pack(b, 0, cols, depth(rows), &mut values);
         Self { values, rows, cols }
     }

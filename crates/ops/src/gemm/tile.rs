@@ -166,7 +166,7 @@ fn multiply_add<const M: usize, const N: usize, const FUSED: bool>(
     }
 }
 
-/// Asks for what will be written when the tile is done: 3 to 8% faster.
+/// Asks the cache for what will be read or written soon: 3 to 8% faster where tiles go.
 #[inline(always)]
 fn prefetch(_place: &f32) {
     // SAFETY: a prefetch is a hint. It neither reads nor writes, whatever the address.

@@ -144,7 +144,6 @@ impl CustomOp2 for Stack {
 
 impl Stack {
     fn forward(&self, x: &[f32], memory: &[f32]) -> Result<Vec<f32>> {
-        stay_awake();
         let mut kept = Vec::new();
         let mut last: Option<Buffer> = None;
         for sublayer in &self.sublayers {
@@ -170,6 +169,7 @@ impl Stack {
         x: &[f32],
         memory: &[f32],
     ) -> Result<(Buffer, Kept)> {
+        stay_awake();
         let Sublayer { residual, body } = sublayer;
         let dropout = residual.drop.of(&self.pass);
         let (y, normed, norm, body) = match residual.order {
@@ -259,7 +259,6 @@ impl Stack {
         let Some(mut kept) = self.kept.lock().unwrap_or_else(|e| e.into_inner()).take() else {
             bail!("a stack goes backward once, after it has gone forward in training")
         };
-        stay_awake();
         let mut gradients = Gradients {
             x: Buffer::copy_of(dy),
             memory: None,
@@ -279,6 +278,7 @@ impl Stack {
         memory: &[f32],
         gradients: Gradients,
     ) -> Result<Gradients> {
+        stay_awake();
         let dropout = residual.drop.of(&self.pass);
         let x = kept.x.as_deref().unwrap_or(x);
         let (d, mut dy) = (self.d, gradients.x);
