@@ -40,6 +40,7 @@ mod threads;
 
 pub use adam::{Adam, clip_factor, moving_average, norm_of_all};
 pub use alignment::{Pairs, Seen, additive_scores, dot_scores, mix, softmax};
+pub use allocator::give_back_memory;
 pub use attention::{Mask, attention, self_attention};
 pub use convolution::{beside, gated, shift};
 pub use dropout::dropout;

@@ -9,6 +9,7 @@ use anyhow::Context;
 use attend_infer::cli::{self, ComputeArgs};
 use attend_infer::metrics;
 use attend_model::on_pool;
+use attend_ops::give_back_memory;
 use attend_train::{
     Config, Ending, Error, Experiment, Profile, Resume, Run, Start, Stop, Translated, average,
     compare, diagnose, train,
@@ -245,6 +246,7 @@ fn check_apart(path: &Path, config: &Config) -> Result<(), Error> {
 
 /// Trains to the end, then shows what the model can do.
 fn carry_on(mut run: Run, stop: &Stop, profile: bool) -> anyhow::Result<ExitCode> {
+    give_back_memory();
     let profile = profile.then(|| Profile::start(&run));
     let ending = train(&mut run, stop)?;
     if let Some(profile) = profile {
