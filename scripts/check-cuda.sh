@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Type-checks both binaries with CUDA on a machine that need not have a GPU, nor CUDA: the compiler
-# for candle's kernels comes from Python packages, into a temporary environment. About ten minutes.
-# The versions go together: headers of another release than the compiler's are refused.
-# It shows that the CUDA build compiles, not that it runs.
+# Type-checks both binaries with the `cuda` feature. Needs neither a GPU nor an installed CUDA toolkit:
+# nvcc, which candle's kernels need, is installed from Python packages into a temporary environment.
+# Takes about ten minutes. The pinned versions must match: nvcc rejects headers of another release.
+# This checks that the CUDA build compiles, not that it runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Trains the quickstart unbroken, and again with one thread and with two, each time killed with
-# SIGKILL, resumed, stopped with SIGTERM and resumed; the final weights must have the same SHA-256.
-#   scripts/check-resume.sh [STEPS]      default: 200 steps; `full` for the whole training
+# Trains the quickstart without interruption, then with one thread and with two threads. Each of the
+# latter runs is killed with SIGKILL, resumed, stopped with SIGTERM and resumed. All final weights must
+# have the same SHA-256.
+#   scripts/check-resume.sh [STEPS]      default: 200 steps; `full` for the full training run
 set -euo pipefail
 cd "$(dirname "$0")/.."
 steps=${1:-200}
@@ -24,7 +25,7 @@ wait_for_step() { # run, step
 
 $train run configs/quickstart.toml "${set[@]}" --set "out=$work/whole" >/dev/null 2>&1
 want=$(hash "$work/whole")
-echo "$want  unbroken"
+echo "$want  uninterrupted"
 for threads in 1 2; do
   run=$work/broken-$threads
   $train run configs/quickstart.toml "${set[@]}" --set "out=$run" --threads $threads >/dev/null 2>&1 &
@@ -44,4 +45,4 @@ for threads in 1 2; do
   echo "$got  killed and stopped, $threads threads"
   [ "$got" = "$want" ]
 done
-echo "the same bits"
+echo "all runs ended with the same bits"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Compares `infer evaluate` with the sacrebleu program on the same translations, digit by digit:
+# Checks that `infer evaluate` and the sacrebleu command print the same scores for the same translations:
 #   scripts/check-sacrebleu.sh RUN SOURCE REFERENCE
-# Beside the sentences given, it scores lines that are empty, blank, oddly spaced and not ASCII.
+# Besides the given sentences, it scores empty lines, blank lines, unusual spacing and non-ASCII text.
 set -euo pipefail
 run=$1 source=$2 reference=$3
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -25,8 +25,8 @@ cat "$work/theirs"
 
 without_version() { sed -E 's/version:[^ ]*//; s/^ +//; s/ +/ /g' "$1"; }
 if diff <(without_version "$work/ours") <(without_version "$work/theirs"); then
-  echo "equal, on $(wc -l < "$work/hypotheses") lines"
+  echo "scores are equal on $(wc -l < "$work/hypotheses") lines"
 else
-  echo "they differ" >&2
+  echo "scores differ" >&2
   exit 1
 fi

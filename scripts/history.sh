@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Trains every system of configs/history on the quickstart corpus, as many at a time as there are cores, and
-# writes what came of it into docs/history.md: a table, a plot of BLEU by length, and the alignments of a
-# sentence.
-#   scripts/history.sh            all of them; a finished run of the same config is not trained again
-#   scripts/history.sh --quick    a few steps of each, in a temporary folder: shows that the script works
+# Trains every system in configs/history on the quickstart corpus, one per core at a time. Writes the
+# results to docs/history.md (a table) and docs/history (a plot of BLEU by source length, and the attention
+# weights of each system for one sentence).
+#   scripts/history.sh            trains all systems; a finished run of the same config is not repeated
+#   scripts/history.sh --quick    a few steps of each, in a temporary folder, to test this script
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,7 +23,7 @@ case "${1:-}" in
     pictures=$folder/pictures
     cp docs/history.md "$page"
     changes=(--set train.steps=4 --set train.validate_every=4 --set train.save_every=4
-      --set train.translate=4 --set train.samples=0 --set decode.beam=1 --set decode.max_length=8)
+      --set train.translate_sentences=4 --set train.samples=0 --set decode.beam=1 --set decode.max_length=8)
     corpora=(--corpus data/quickstart/long)
     ;;
   *)
@@ -32,11 +32,11 @@ case "${1:-}" in
     ;;
 esac
 mkdir -p "$runs" "$pictures"
-# Whatever ends the script, no training goes on without it: they save and stop.
+# However the script ends, it stops the training processes that are still running; they save first.
 finished() {
   local jobs
   jobs=$(jobs -p)
-  # shellcheck disable=SC2086 # one word for each
+  # shellcheck disable=SC2086 # one argument per job
   [ -z "$jobs" ] || kill $jobs 2>/dev/null || true
   wait || true
   [ -z "$folder" ] || rm -rf "$folder"
@@ -48,20 +48,20 @@ train=${CARGO_TARGET_DIR:-target}/release/train
 infer=${CARGO_TARGET_DIR:-target}/release/infer
 history=${CARGO_TARGET_DIR:-target}/release/examples/history
 
-# Two runs of one thread get more done than one run of two, and the results are the same to the bit.
+# Two runs with one thread each are faster than one run with two threads, and give the same bits.
 finish() {
   local name=$1
   local config=configs/history/$name.toml run=$runs/$name
   local all=(--set out="$run" "${changes[@]}")
   local command=(run "$config" "${all[@]}" --overwrite)
   if [ -d "$run/last" ] && "$train" config "$config" "${all[@]}" | cmp -s - "$run/config.toml"; then
-    command=(resume "$run") # changes nothing if it is finished
+    command=(resume "$run") # does nothing if the run is finished
   fi
   "$train" "${command[@]}" --threads 1 &
   trap 'kill $!; wait $!; exit 1' TERM
   wait $!
   trap - TERM
-  if ! grep -q 'attention = "none"' "$config"; then # else there is nothing to draw
+  if ! grep -q 'attention = "none"' "$config"; then # without attention there is nothing to draw
     "$infer" attend "$run" --text "$sentence" --mean -o "$pictures/$name.svg" --threads 1
   fi
 }
@@ -73,7 +73,7 @@ done
 one_is_done() {
   wait -n || {
     tail -n 5 "$runs"/*.log >&2
-    echo "a system failed: see the logs above" >&2
+    echo "training failed: see the logs above" >&2
     exit 1
   }
 }

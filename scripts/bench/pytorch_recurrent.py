@@ -1,9 +1,10 @@
-"""Recurrent models for pytorch_step.py, as PyTorch's users write them for speed.
+"""Recurrent models for pytorch_step.py, written for speed in idiomatic PyTorch.
 
-Encoders are torch.nn's, and the decoder without attention is, too. The decoders with attention loop
-over the target's positions: what does not wait for the previous step is computed for all of them at
-once, and of the ways to write the rest the fastest was taken (of scores and contexts as products of
-matrices, as sums of products, and by scaled_dot_product_attention; of cells by hand and torch.nn's).
+The encoders, and the decoder without attention, are modules of torch.nn. The decoders with attention
+loop over the target positions. Everything that does not depend on the previous step is computed for all
+positions at once. For the rest, the fastest of several variants was chosen: scores and contexts as
+matrix products, as sums of products, or by scaled_dot_product_attention; cells written by hand or from
+torch.nn.
 """
 
 import math
@@ -13,11 +14,11 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 WIDTH = 256
-SHAPES = {"luong": (nn.LSTM, 1), "bahdanau": (nn.GRU, 1), "fixed": (nn.LSTM, 2)}  # layers of a side
+SHAPES = {"luong": (nn.LSTM, 1), "bahdanau": (nn.GRU, 1), "fixed": (nn.LSTM, 2)}  # (cell, layers per side)
 
 
 class Recurrent(nn.Module):
-    """Target embedding = output matrix. Position comes first in every tensor, then the sentence."""
+    """The target embedding is also the output matrix. Tensors are [position, sentence, …]."""
 
     def __init__(self, shape, vocabulary, dropout, exact):
         super().__init__()
@@ -37,7 +38,7 @@ class Recurrent(nn.Module):
         else:
             self.decoder = kind(WIDTH, WIDTH, layers, dropout=between)
         for name, parameter in self.named_parameters():
-            if kind is nn.LSTM and ".bias_hh_" in name:  # one bias is enough
+            if kind is nn.LSTM and ".bias_hh_" in name:  # Attend's LSTM has a single bias
                 nn.init.zeros_(parameter).requires_grad_(False)
 
     @property
@@ -48,7 +49,7 @@ class Recurrent(nn.Module):
         return self.dropout(embedding(tokens) * self.scale)
 
     def encode(self, source, ragged):
-        """Unless exact, padding is read like words, since packing takes longer than what it saves."""
+        """Unless exact, the encoder also reads the padding: packing would cost more time than it saves."""
         x = self.embed(self.source, source)
         if not (ragged and self.exact):
             return self.encoder(x)
@@ -80,7 +81,7 @@ def context(scores, memory, hide):
 
 
 class Luong(nn.Module):
-    """An LSTM that attends after its step, and is fed what came of it."""
+    """An LSTM that attends after each step; the attentional state is fed into the next step."""
 
     def __init__(self):
         super().__init__()
@@ -105,7 +106,7 @@ class Luong(nn.Module):
 
 
 class Bahdanau(nn.Module):
-    """A GRU that attends before its step, and is fed the context."""
+    """A GRU that attends before each step; the context is an input of the step."""
 
     def __init__(self):
         super().__init__()
@@ -133,7 +134,7 @@ class Bahdanau(nn.Module):
 
 
 def load(model, weights):
-    """From a file's tensors under our names."""
+    """Loads tensors that are stored under Attend's parameter names."""
     places = {
         "key": "attention.score.key",
         "query": "attention.score.query",
@@ -146,7 +147,7 @@ def load(model, weights):
         side, module, *leaf = name.split(".")
         if side in tables:
             ours = f"model.{tables[side]}.embed_tokens.weight"
-        elif "_l" in module:  # of torch.nn: weight_ih_l0_reverse
+        elif "_l" in module:  # torch.nn's naming: weight_ih_l0_reverse
             kind, gate, layer, *backward = module.split("_")
             ours = f"model.{side}.layers.{layer.removeprefix('l')}"
             if side == "encoder":
@@ -155,7 +156,7 @@ def load(model, weights):
         else:
             place = places.get(module, f"layers.0.{module}")
             ours = ".".join([f"model.{side}", place, *leaf])
-        if ours in weights or not name.split(".")[-1].startswith("bias_hh"):  # one bias is enough
+        if ours in weights or not name.split(".")[-1].startswith("bias_hh"):  # Attend's LSTM has a single bias
             state[name] = weights.pop(ours)
     model.load_state_dict(state)
-    assert not weights, f"of no use: {', '.join(weights)}"
+    assert not weights, f"unused weights: {', '.join(weights)}"

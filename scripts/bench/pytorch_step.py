@@ -1,11 +1,11 @@
-"""The training step of `crates/train/examples/step.rs` as PyTorch's users write it.
+"""The training step of `crates/train/examples/step.rs`, written in idiomatic PyTorch.
 
     pytorch_step.py SHAPE VOCABULARY BATCHES [WEIGHTS]
 
-Reads the batches, then for every number N on standard input does N steps and prints how long each
-took. Batches are padded to their longest sentence. With WEIGHTS (safetensors, under our names) it
-starts from those, drops nothing out, packs what a recurrent encoder reads, and does not predict
-padding, so that losses can be compared.
+Reads the batches. Then, for each number N on standard input, runs N steps and prints the duration of
+each. Batches are padded to their longest sentence. WEIGHTS is a safetensors file with Attend's parameter
+names. If it is given, training starts from those weights, without dropout, with packed input to recurrent
+encoders, and without the padding class in the output, so that losses can be compared with Attend's.
 """
 
 import json
@@ -27,7 +27,7 @@ SHAPES = {"base": (512, 6, 2048, 8), "small": (256, 3, 1024, 4), "tiny": (128, 4
 
 
 class Model(nn.Module):
-    """torch.nn's layers in the paper's order: post-norm, one matrix for all embeddings."""
+    """The Transformer from torch.nn's layers: post-norm, one matrix for all embeddings."""
 
     def __init__(self, d, layers, d_ff, heads, vocabulary, dropout):
         super().__init__()
@@ -52,7 +52,7 @@ class Model(nn.Module):
 
     def forward(self, source, inputs, ragged):
         hide_source = source == self.pad if ragged else None
-        # Padding stands at the end, where the causal mask keeps it from all that counts.
+        # Padding is at the end, so the causal mask already hides it from the real target tokens.
         causal = nn.Transformer.generate_square_subsequent_mask(inputs.shape[1])
         memory = self.encoder(self.embed(source), src_key_padding_mask=hide_source)
         return self.decoder(
@@ -78,7 +78,7 @@ def prepare(line, pad):
 
 
 def load(model, weights):
-    """From a file's tensors under our names."""
+    """Loads tensors that are stored under Attend's parameter names."""
     modules = {
         "multihead_attn": "encoder_attn",
         "linear1": "fc1",
@@ -141,7 +141,7 @@ def main():
             )
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
-            if weights:  # its own norm is summed in float32, good to three digits
+            if weights:  # clip_grad_norm_ sums in float32, accurate to only three digits
                 squares = sum(p.grad.double().square().sum() for p in parameters)
             norm = nn.utils.clip_grad_norm_(parameters, 1.0)
             if weights:

@@ -1,10 +1,10 @@
-"""How the cost of a training step grows: with the size of a batch, and with the length of sentences.
+"""Measures how the cost of a training step scales with the batch size and with the sentence length.
 
     cargo build --release -p attend-train --example step
     python3 scripts/bench/scaling.py [--shape small] [--rounds 5] [--quick]
 
-Prints microseconds per target token, relative to the first, and the most memory that was held.
-Every size has a process of its own, and the rounds go through all of them in turn.
+Prints microseconds per target token, the same relative to the first size, and peak memory. Each size
+runs in its own process; each round runs every size once.
 """
 
 import argparse
@@ -46,7 +46,7 @@ class Size:
 
 def table(title, sizes, rounds, first=True):
     for size in sizes:
-        size.run(2)  # not measured: memory is fresh
+        size.run(2)  # warm-up, not measured
     for _ in range(rounds):
         for size in sizes:
             size.milliseconds += size.run(max(1, 4000 // size.tokens))
@@ -65,7 +65,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shape", default="small")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="two small sizes, to see that it runs")
+    parser.add_argument("--quick", action="store_true", help="two small sizes only, to test this script")
     options = parser.parse_args()
     batches = [20, 40] if options.quick else [20, 40, 80, 160, 320]
     lengths = [25, 64] if options.quick else [25, 128, 512, 2048]
@@ -73,9 +73,9 @@ def main():
     rounds = 1 if options.quick else options.rounds
     with tempfile.TemporaryDirectory() as folder:
         make = lambda *size: Size(Path(folder), options.shape, *size)
-        table(f"{options.shape}, by the batch", [make(n, 25) for n in batches], rounds)
+        table(f"{options.shape}, by batch size", [make(n, 25) for n in batches], rounds)
         by_length = [make(max(1, tokens // length), length) for length in lengths]
-        table(f"{options.shape}, by the length of sentences", by_length, rounds)
+        table(f"{options.shape}, by sentence length", by_length, rounds)
 
 
 if __name__ == "__main__":

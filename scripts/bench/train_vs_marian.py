@@ -1,28 +1,26 @@
-"""Attend's training against Marian's, in turns. Started by train_vs_marian.sh.
+"""Compares the training speed of Attend and Marian, run alternately. Started by train_vs_marian.sh.
 
-Each program reads the text, makes a vocabulary and trains, as its users would; what is compared is
-the target tokens per second of its own log, after a few updates that are not counted because memory
-and caches are cold. What makes the two comparable:
+Each program reads the text, builds a vocabulary and trains, as its users would run it. The comparison
+uses the target tokens per second in each program's own log. The first few updates are not counted,
+because memory and caches are cold. The two are made comparable as follows:
 
-- The model: as many parameters (checked), and dropout in the same places. Marian's bias of the
-  output layer, which Attend does not have, is left out. Marian can also drop whole words; here it
-  does not.
-- The tokens: both learn a joint BPE of the same size. By default SentencePiece, inside Marian, cuts
-  words at punctuation and digits, which on Multi30k gives 4 % more tokens for the same text; told
-  not to, it gives the same number within 0.1 %. Target words per second are printed as well: tokens
-  per second times the words for each token, </s> included, in the whole corpus as that vocabulary
-  cuts it.
-- The batches: Attend's hold at most 2000 source tokens and at most 2000 target tokens. Marian's
-  --mini-batch-words looks at the source alone: a batch is closed by the sentence that takes its
-  source tokens, </s> included and padding not, above that number. The number is chosen such that
-  the mean of target tokens in a batch is Attend's. Marian pads the sentences of a batch to one
-  length, after sorting by length; padding is counted for neither.
-- The threads: Marian's are workers that each take a share of the batch. --sync-sgd adds up what
-  they find before each update, so that an update is of one such batch, as Attend's is. Without it
-  each worker would make its own updates, on parameters that the others are changing.
+- Model: the same number of parameters (checked), and dropout in the same places. Marian's output bias
+  is disabled, because Attend has none. Marian's dropout of whole words is off.
+- Tokens: both learn a joint BPE of the same size. By default, SentencePiece inside Marian splits words
+  at punctuation and digits, which gives 4 % more tokens on Multi30k. With that disabled, the number of
+  tokens is equal within 0.1 %. Target words per second are printed as well: tokens per second times
+  words per token, </s> included, over the whole corpus as tokenized by that vocabulary.
+- Batches: Attend's have at most 2000 source tokens and at most 2000 target tokens. Marian's
+  --mini-batch-words counts source tokens only, with </s> and without padding: the sentence that exceeds
+  the number closes the batch. The number is chosen so that the mean number of target tokens per batch
+  equals Attend's. Marian sorts by length and pads the sentences of a batch to one length; padding is
+  not counted for either program.
+- Threads: each of Marian's workers computes a share of the batch. --sync-sgd sums their gradients
+  before each update, so that one update uses one batch, as in Attend. Without it, each worker would
+  update the shared parameters on its own.
 
-Neither validates, and saving is not counted. Attend has cut the whole text into tokens before its
-first update; Marian reads ahead in the background, mostly during the updates that are not counted.
+Neither program validates, and saving is not counted. Attend tokenizes the whole text before its first
+update; Marian reads ahead in the background, mostly during the updates that are not counted.
 """
 
 import argparse
@@ -44,21 +42,21 @@ import tokenizers
 ROOT = Path(__file__).resolve().parents[2]
 TRAIN = ROOT / "target/release/train"
 SHAPES = {"small": (256, 3, 1024, 4), "base": (512, 6, 2048, 8)}
-UPDATES = {"small": (60, 10), "base": (12, 3)}  # of a run, and those not counted
+UPDATES = {"small": (60, 10), "base": (12, 3)}  # (updates per run, of which not counted)
 VOCABULARY = 8000
 BATCH_TOKENS = 2000
 MAX_LENGTH = 256  # </s> included, for both programs
-WARMUP = 4000  # of the learning rate
+WARMUP = 4000  # steps of learning rate warm-up
 
 
 @dataclass
 class Run:
     """The counted updates of one run."""
 
-    tokens: int  # of the target
+    tokens: int  # target tokens
     seconds: float
     updates: int
-    losses: tuple  # of the first update, and of the last
+    losses: tuple  # of the first and the last update
 
     @property
     def speed(self):
@@ -67,22 +65,22 @@ class Run:
 
 @dataclass
 class Text:
-    """The pairs that are trained on, as one of the vocabularies cuts them."""
+    """Size of the training corpus, as tokenized by one of the vocabularies."""
 
     pairs: int
     source: int  # tokens
     target: int
-    words: int  # of the target
+    words: int  # target words
 
 
 def execute(name, command):
-    """All that a program says."""
+    """Runs a program and returns its output."""
     command = [str(part) for part in command]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=ROOT)
     said = done.stdout.decode(errors="replace")
     if done.returncode != 0:
         last = "\n".join(said.splitlines()[-20:])
-        raise SystemExit(f"{last}\n{name} ended with status {done.returncode}")
+        raise SystemExit(f"{last}\n{name} exited with status {done.returncode}")
     return said
 
 
@@ -93,7 +91,8 @@ def number(pattern, said):
 def attend(folder, options, shape, updates, seed, tokenizer=None):
     width, layers, inner, heads = SHAPES[shape]
     config, out = folder / "attend.toml", folder / "attend"
-    given = f'file = "{tokenizer}"' if tokenizer else f"vocab_size = {VOCABULARY}"
+    trained = f'kind = "bpe"\njoint = true\nvocab_size = {VOCABULARY}'
+    given = f'file = "{tokenizer}"' if tokenizer else trained
     config.write_text(
         f"""out = "{out}"
 seed = {seed}
@@ -104,8 +103,6 @@ train = "{options.corpus}"
 batch_tokens = {BATCH_TOKENS}
 max_length = {MAX_LENGTH}
 [data.tokenizer]
-kind = "bpe"
-joint = true
 {given}
 [model.transformer]
 encoder_layers = {layers}
@@ -124,7 +121,7 @@ steps = {updates}
 label_smoothing = 0.1
 clip_norm = 1.0
 validate_every = 0
-translate = 0
+translate_sentences = 0
 save_every = 0
 log_every = 1
 [train.schedule]
@@ -144,9 +141,9 @@ epsilon = 1e-9
 def marian(folder, options, shape, updates, seed, spm, vocabulary, words):
     width, layers, inner, heads = SHAPES[shape]
     out = folder / "marian"
-    shutil.rmtree(out, ignore_errors=True)  # it would go on from there
+    shutil.rmtree(out, ignore_errors=True)  # otherwise Marian would resume from it
     out.mkdir()
-    # As Attend's Noam schedule.
+    # The peak learning rate of Attend's Noam schedule.
     rate = width**-0.5 * WARMUP**-0.5
     command = f"""
         --model {out}/model.npz --overwrite --tempdir {folder} --seed {seed}
@@ -162,7 +159,7 @@ def marian(folder, options, shape, updates, seed, spm, vocabulary, words):
         --dim-vocabs {vocabulary} {vocabulary} --vocabs {spm} {spm}
         --after-batches {updates} --disp-freq 1u --save-freq 1000000u
     """.split()
-    # So that pieces may span what Attend's may span.
+    # Allow the same pieces as Attend's BPE.
     pieces = """--model_type=bpe --character_coverage=1 --normalization_rule_name=identity
         --split_by_unicode_script=false --split_by_number=false"""
     command += ["--sentencepiece-options", " ".join(pieces.split())]
@@ -172,7 +169,7 @@ def marian(folder, options, shape, updates, seed, spm, vocabulary, words):
 
 
 def files(options):
-    """The corpus, by Attend's rule."""
+    """The files of the corpus, found the way Attend does."""
     found = []
     for language in (options.source, options.target):
         plain = Path(f"{options.corpus}.{language}")
@@ -202,7 +199,8 @@ def attend_run(out, cold):
 
 
 def marian_run(said, cold):
-    # Its "words" are target tokens, </s> included; the time is only given to hundredths.
+    # Marian's "words" are target tokens, with </s>. The time is computed from words/s, because the logged
+    # time is rounded to 0.01 s.
     line = r"Up\. \d+ : .* : Cost ([\d.]+) \* .* @ ([\d,]+) after .* : ([\d.]+) words/s"
     steps = [
         (float(loss), int(tokens.replace(",", "")), float(speed))
@@ -220,13 +218,13 @@ def parameters(out):
 
 
 class Prepared:
-    """Both vocabularies, and the size of Marian's batches."""
+    """Both vocabularies, and the batch size for Marian."""
 
     def __init__(self, folder, options):
         out, said = attend(folder, options, "small", 1, 1)
         self.tokenizer = folder / "tokenizer.json"
         shutil.copy(out / "last/tokenizer.json", self.tokenizer)
-        # A small corpus may give less than what was asked for.
+        # A small corpus may give fewer entries than requested.
         self.vocabulary = number(r"(\d+) tokens of vocabulary", said)
         self.spm = folder / "joint.spm"
         marian(folder, options, "small", 1, 1, self.spm, self.vocabulary, BATCH_TOKENS)
@@ -240,7 +238,7 @@ class Prepared:
         }
         a, m = self.texts["attend"], self.texts["marian"]
         batch = a.target / number(r"(\d+) batches an epoch", said)
-        # The sentence that closes a batch takes it half a sentence too far, on average.
+        # The sentence that closes a batch exceeds the limit by half a sentence on average.
         self.words = round(batch * m.source / m.target - m.source / m.pairs / 2)
 
     def show(self):
@@ -258,8 +256,8 @@ def compare(shape, options, folder, prepared):
     runs = {"attend": [], "marian": []}
     sizes = {}
     for turn in range(1 if options.quick else options.rounds):
-        seed = turn + 1  # other batches in each round
-        # Whoever went second goes first.
+        seed = turn + 1  # different batches in each round
+        # Alternate which program runs first.
         for name in sorted(runs, reverse=turn % 2 == 1):
             if name == "attend":
                 out, said = attend(folder, options, shape, updates, seed, prepared.tokenizer)
@@ -281,7 +279,7 @@ def compare(shape, options, folder, prepared):
                 flush=True,
             )
     if sizes["attend"] != sizes["marian"]:
-        raise SystemExit(f"not the same model: parameters are {sizes}")
+        raise SystemExit(f"the models differ in size: {sizes} parameters")
 
     print(
         f"{shape}: {sizes['attend']:,} parameters, {updates - cold} of {updates} updates counted,"
@@ -306,7 +304,7 @@ def compare(shape, options, folder, prepared):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a few updates, to see that it runs")
+    parser.add_argument("--quick", action="store_true", help="a few updates only, to test this script")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", choices=list(SHAPES))
     parser.add_argument("--corpus", default="data/quickstart/train", help="without .en and .de")

@@ -1,8 +1,8 @@
-"""Attend's training step against PyTorch's, in turns. Started by train_vs_pytorch.sh.
+"""Compares the training step of Attend and PyTorch, run alternately. Started by train_vs_pytorch.sh.
 
-Both programs run all the time, each waiting while the other works; a round is a few steps of one and
-then of the other. What is compared is the median over all steps. Both start from the same weights
-once, without dropout, to see that they compute the same loss and the same gradient norm.
+Both processes stay alive; one waits while the other works. A round is a few steps of one program, then
+of the other. The comparison uses the median over all steps. Before that, both run one step from the same
+weights without dropout, to check that they compute the same loss and the same gradient norm.
 """
 
 import argparse
@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SHAPES = {"base": (512, 6, 2048), "small": (256, 3, 1024), "tiny": (128, 4, 256)}
 RECURRENT = ("luong", "bahdanau", "fixed")
-STEPS = {"base": 2, "small": 6, "tiny": 12, "luong": 6, "bahdanau": 6, "fixed": 6}  # of a round
+STEPS = {"base": 2, "small": 6, "tiny": 12, "luong": 6, "bahdanau": 6, "fixed": 6}  # per round
 
 
 class Worker:
@@ -37,7 +37,7 @@ class Worker:
     def answer(self):
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"{self.name} ended with status {self.process.wait()}")
+            raise SystemExit(f"{self.name} exited with status {self.process.wait()}")
         return json.loads(line)
 
     def steps(self, count):
@@ -56,7 +56,7 @@ class Worker:
 
 
 def equal_batches(path, vocabulary, sentences=80, length=25):
-    """Random words, every sentence of the same length, </s> included."""
+    """Random tokens; all sentences have the same length, </s> included."""
     rng = random.Random(1)
     words = lambda: [rng.randrange(1, vocabulary - 1) for _ in range(length - 1)] + [0]
     side = lambda: [words() for _ in range(sentences)]
@@ -83,14 +83,14 @@ joint = true
 
 
 def weights_met(shape):
-    """Weights of matrices that a token of the source and one of the target meet, but the output's."""
+    """Matrix weights applied to each source token and to each target token, without the output matrix."""
     if shape in SHAPES:
         d, layers, d_ff = SHAPES[shape]
-        # The decoder's keys and values are of the source.
+        # The keys and values of cross-attention are computed from the source.
         source = layers * (4 * d * d + 2 * d * d_ff) + layers * 2 * d * d
         return d, source, layers * (6 * d * d + 2 * d * d_ff)
     square = 256 * 256
-    # Gates; keys of the source; what is fed, queries, and the combination of a state and a context.
+    # Gates and keys of the source; gates with the fed input, queries and the combination of state and context.
     return 256, *{
         "luong": (4 * 1.5 * square + square, 4 * 3 * square + 2 * square),
         "bahdanau": (3 * 1.5 * square + square, 3 * 3 * square + square + 3 * square),
@@ -99,7 +99,7 @@ def weights_met(shape):
 
 
 def flops(shape, vocabulary, batches):
-    """Of the matrix products with weights: six for each weight that a token meets."""
+    """FLOPs of the matrix products with weights: six per weight and token."""
     d, of_source, of_target = weights_met(shape)
     pairs = [json.loads(line) for line in batches.open()]
     source = sum(len(row) for pair in pairs for row in pair["source"]) / len(pairs)
@@ -108,7 +108,7 @@ def flops(shape, vocabulary, batches):
 
 
 def padding(batches):
-    """Tokens with padding for each without, of the targets."""
+    """Ratio of padded to real target tokens."""
     pairs = [json.loads(line)["target"] for line in batches.open()]
     padded = sum(len(rows) * max(map(len, rows)) for rows in pairs)
     return padded / sum(len(row) for rows in pairs for row in rows)
@@ -123,7 +123,7 @@ def check_same(commands, weights):
     for what in ("loss", "norm"):
         x, y = a[what][0], b[what][0]
         if abs(x - y) > 1e-4 * abs(y):
-            raise SystemExit(f"not the same {what}: {x} and {y}")
+            raise SystemExit(f"the {what} differs: {x} and {y}")
     return a["loss"][0], b["loss"][0], ours.parameters
 
 
@@ -143,7 +143,7 @@ def compare(name, shape, vocabulary, batches, options, folder, step):
     workers = [Worker("attend", ours), Worker("pytorch", theirs)]
     steps = 1 if options.quick else STEPS[shape]
     for worker in workers:
-        worker.steps(1 if options.quick else 3)  # not measured: memory and caches are cold
+        worker.steps(1 if options.quick else 3)  # warm-up, not measured
     ceilings = []
     for _ in range(1 if options.quick else options.rounds):
         ceilings.append(ceiling(step))
@@ -171,12 +171,12 @@ def compare(name, shape, vocabulary, batches, options, folder, step):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one step of each, to see that it runs")
+    parser.add_argument("--quick", action="store_true", help="one step of each only, to test this script")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument(
-        "--only", help="base, luong, base-32k, ragged-base, …; transformer or recurrent for all such"
+        "--only", help="one case: base, luong, base-32k, ragged-base, …; or all transformer or recurrent cases"
     )
-    parser.add_argument("--corpus", help="files for ragged batches, without .en and .de")
+    parser.add_argument("--corpus", help="corpus for the ragged batches, without .en and .de")
     parser.add_argument("--source", default="en")
     parser.add_argument("--target", default="de")
     options = parser.parse_args()
@@ -195,7 +195,7 @@ def main():
             corpus_batches(ragged, options, step)
             shapes = ("tiny", "small", "base", "luong", "bahdanau")
             cases += [(f"ragged-{shape}", shape, 8001, ragged) for shape in shapes]
-            print(f"ragged: {padding(ragged):.3f} target tokens with padding for each without")
+            print(f"ragged: {padding(ragged):.3f} padded target tokens per real one")
         for case in cases:
             kind = "recurrent" if case[1] in RECURRENT else "transformer"
             if options.only in (None, case[0], kind):

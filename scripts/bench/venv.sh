@@ -1,6 +1,6 @@
-# For the other scripts here: `. scripts/bench/venv.sh; venv 'import torch' torch==2.15.0` makes $VENV a
-# Python environment in which the first argument runs, with the packages that follow. It is a temporary
-# one, unless VENV is set: then it is that one, and is kept.
+# Sourced by the other scripts in this folder: `. scripts/bench/venv.sh; venv 'import torch' torch==2.15.0`
+# sets $VENV to a Python environment. If the first argument fails to run in it, the packages that follow
+# are installed. The environment is temporary, unless VENV was already set; then that one is used and kept.
 venv() {
   local works=$1
   shift

@@ -1,10 +1,11 @@
-"""What the whole program adds to the bare training step: reading, batching, logging, saving.
+"""Measures what `train run` costs beyond the bare training step: reading, batching, logging, saving.
 
     cargo build --release -p attend-train --bin train --example step
     python3 scripts/bench/whole_program.py [--corpus data/quickstart/train] [--shape tiny] [--turns 6]
 
-`train run` saves what it has, does a hundred steps, and is stopped; then the bare step does the same batches;
-and so on in turns. Prints target tokens per second of both, and the ratio of all time taken.
+The two take turns: `train run` saves a checkpoint, runs a hundred steps and is paused with SIGSTOP; then
+the bare step runs on the same batches. Prints the target tokens per second of both, and the ratio of the
+total times.
 """
 
 import argparse
@@ -52,7 +53,7 @@ validate_every = 0
 
 
 class Whole:
-    """`train run`, a turn at a time."""
+    """`train run`, one turn at a time."""
 
     def __init__(self, config, turn):
         command = [BIN / "train", "run", config, "--overwrite"]
@@ -81,7 +82,7 @@ class Whole:
 
 
 class Bare:
-    """The same steps, without the program."""
+    """The same steps with `examples/step`, which only computes them."""
 
     def __init__(self, batches, shape, turn):
         vocabulary = 1 + max(
@@ -94,7 +95,7 @@ class Bare:
         self.process = subprocess.Popen(
             list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        self.process.stdout.readline()  # its parameters
+        self.process.stdout.readline()  # the number of parameters
 
     def turn(self):
         self.process.stdin.write(f"{self.steps}\n")
@@ -113,11 +114,11 @@ def main():
     parser.add_argument("--source", default="en")
     parser.add_argument("--target", default="de")
     parser.add_argument("--shape", default="tiny", choices=SHAPES)
-    parser.add_argument("--turn", type=int, default=100, help="steps of a turn; a save is in each")
+    parser.add_argument("--turn", type=int, default=100, help="steps per turn, with one checkpoint each")
     parser.add_argument("--turns", type=int, default=6)
     options = parser.parse_args()
     if options.turn < 1 or options.turns < 1:
-        parser.error("there is nothing to measure")
+        parser.error("--turn and --turns must be at least 1")
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         config, batches = write_config(folder, options), folder / "batches.jsonl"
@@ -139,16 +140,17 @@ def main():
                 program.end()
         finally:
             for program in programs.values():
-                program.process.kill()  # even one that is stopped
-        # The first turn has the start in it. A save follows the line of its step, and is in the next turn.
+                program.process.kill()  # SIGKILL also ends a process that is stopped
+        # The first turn includes start-up. A checkpoint is saved after its step is logged, so its time is
+        # part of the next turn.
         seconds = {name: turns[1:] for name, turns in seconds.items()}
         for name, turns in seconds.items():
             rate = sum(tokens[options.turn :]) / sum(turns)
-            print(f"{name:6} {rate:8.0f} tokens/s; seconds of a turn", [round(t, 1) for t in turns])
+            print(f"{name:6} {rate:8.0f} tokens/s; seconds per turn", [round(t, 1) for t in turns])
         ratio = sum(seconds["bare"]) / sum(seconds["whole"])
         ratios = [bare / whole for whole, bare in zip(seconds["whole"], seconds["bare"])]
         middle = statistics.median(ratios)
-        print(f"the whole program keeps {ratio:.1%} of the bare step's speed ({middle:.1%} in the median turn)")
+        print(f"`train run` reaches {ratio:.1%} of the bare step's speed (median turn: {middle:.1%})")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,19 @@
-"""Golden files for the recurrent encoder-decoders with attention, made by PyTorch.
+"""Writes the golden files for the recurrent encoder-decoders, computed by PyTorch.
 
-Writes, from fixed seeds, for every case below:
+With fixed seeds, it writes for each case below:
 
     crates/model/tests/golden/<case>.{safetensors,json}
 
-README.md beside this file says how to run it and what the files hold.
+README.md in this folder describes how to run it and the contents of the files.
 
 The cells are torch.nn.LSTM and torch.nn.GRU in the encoder, torch.nn.LSTMCell and torch.nn.GRUCell in
-the decoder. Everything around them is written here, for one sentence at a time, so there is no
-padding that could matter. Autograd's gradients are compared with differences of the loss, on a few
-entries of every parameter.
+the decoder. Everything else is implemented here, one sentence at a time, so there is no padding. The
+gradients of autograd are compared with finite differences of the loss, for a few entries of each
+parameter.
 
-As in transformer.py, the parameters are float32; everything computed from them is computed in float64
-and then rounded to float32. The same computation in float32 is done as well, and its distance printed.
+As in transformer.py, parameters are float32, and everything computed from them is computed in float64 and
+then rounded to float32. The same computation is also done in float32, and its distance to the float64
+result is printed.
 """
 
 import copy
@@ -28,24 +29,24 @@ from torch.nn.functional import linear, pad
 
 from transformer import MODEL_GOLDEN, check_gradients, distance, sentences, smoothed_loss
 
-# Eos included. The pairs are such that a local window is cut at either end of the source, that some
-# targets run beyond the end of their source, and that in lstm_local_m the last window of the second
-# pair (7, 6) has but one key below `positions`, and no window has none.
+# Eos included. Chosen so that local windows are cut off at either end of the source, so that some
+# targets are longer than their source, and so that in lstm_local_m the last window of the second pair
+# (7, 6) has a single key below `positions`, while no window is empty.
 SOURCE_LENGTHS = [1, 7, 3, 12, 5]
 TARGET_LENGTHS = [4, 6, 9, 5, 1]
 
 
-# The configuration, as it is written to JSON. What is None is left out there.
+# The configuration that is written to JSON. Fields that are None are omitted.
 
 
 @dataclass
 class AttentionConfig:
-    order: str  # bahdanau: before the cells step; luong: after
+    order: str  # bahdanau: attends before the decoder step; luong: after it
     score: str  # additive, general, dot, scaled-dot, cosine, location
-    input_feeding: bool | None = None  # luong's
-    positions: int | None = None  # location's
+    input_feeding: bool | None = None  # luong only
+    positions: int | None = None  # location only
     align: str = "global"  # global, local-m, local-p
-    window: int | None = None  # of the local ones
+    window: int | None = None  # local-m and local-p only
     gate: bool | None = None
     doubly_stochastic: float | None = None
 
@@ -78,8 +79,8 @@ class Case:
         return json.dumps({**case, "model": {"recurrent": case["model"]}}, indent=2) + "\n"
 
 
-# Seeds were chosen among the first eight, for gradients that float32 computes well and, in
-# lstm_local_p, keys that are not near the edge of a window.
+# Seeds were chosen from 1 to 8 such that float32 gradients are accurate and, in lstm_local_p, no key is
+# near the edge of a window.
 CASES = {
     "lstm_bahdanau": Case(
         8, RecurrentConfig("lstm", 2, 1, attention=AttentionConfig("bahdanau", "additive"))
@@ -147,11 +148,11 @@ CASES = {
 }
 
 
-# The model. A state is (h, c) or (h,); sentences are [length, width], with no dimension for a batch.
+# The model. A state is (h, c) or (h,). Sentences are [length, width], without a batch dimension.
 
 
 class Attention(nn.Module):
-    """Its parameters have the names of the golden file, behind `model.decoder.attention.`."""
+    """Parameter names are those of the golden file, without the prefix `model.decoder.attention.`."""
 
     def __init__(self, c, h):
         super().__init__()
@@ -173,10 +174,10 @@ class Attention(nn.Module):
             self.align.width = nn.Parameter(torch.empty(1))
         if c.gate:
             self.gate = nn.Linear(h, 1)
-        self.edge = math.inf  # how near to the edge of a window of local-p a key has been
+        self.edge = math.inf  # smallest distance of a key to the edge of a local-p window
 
     def scores(self, q, memory):
-        """Of every key."""
+        """The score of each key."""
         score = self.score
         if self.c.score == "dot":
             return memory @ q
@@ -193,7 +194,7 @@ class Attention(nn.Module):
         return pad(by_position, (0, len(memory) - len(by_position)), value=-math.inf)
 
     def forward(self, q, memory, t):
-        """The context, and the weights of the keys."""
+        """Returns the context and the attention weights."""
         c, length = self.c, len(memory)
         j = torch.arange(length)
         scores, focus = self.scores(q, memory), 1.0
@@ -206,8 +207,8 @@ class Attention(nn.Module):
             scores = scores.masked_fill(far > c.window, -math.inf)
             sigma = c.window / 2 * self.align.width.exp()
             focus = torch.exp(-((j - p) ** 2) / (2 * sigma**2))
-        # No window here is without a key. (In local-p there can be none, if D >= 1: p <= length, so
-        # that one of the keys is at most 1 away.)
+        # No window is empty in these cases. (In local-p with D >= 1 no window can be: p <= length, so one
+        # of the keys is at a distance of at most 1.)
         assert scores.isfinite().any()
         weights = scores.softmax(-1) * focus
         context = weights @ memory
@@ -250,7 +251,7 @@ class Recurrent(nn.Module):
             self.attention = Attention(attention, h)
             self.combine = nn.Linear(2 * h + e if self.bahdanau else 2 * h, h, bias=self.bahdanau)
 
-        if lstm:  # one bias is enough
+        if lstm:  # Attend's LSTM has a single bias
             for name, p in self.named_parameters():
                 if "bias_hh" in name:
                     nn.init.zeros_(p).requires_grad_(False)
@@ -259,7 +260,7 @@ class Recurrent(nn.Module):
         return math.sqrt(self.c.d_embed) * embedding(torch.tensor(tokens))
 
     def encode(self, source):
-        """The memory [source, h], and every layer's final state."""
+        """Returns the memory [source, h] and the final state of each layer."""
         x, finals = self.embed(self.source_embedding, source), []
         for layer in self.encoder:
             outputs, states = [], []
@@ -276,8 +277,8 @@ class Recurrent(nn.Module):
         return x, finals
 
     def decode(self, memory, finals, decoder_input):
-        """The hidden states [target, h], and the weights of attention [target, source]."""
-        # From the encoder's highest layers; from the highest of all if it has fewer.
+        """Returns the hidden states [target, h] and the attention weights [target, source]."""
+        # Initial states come from the top encoder layers. If there are fewer, the last one is repeated.
         first = max(len(finals) - len(self.decoder), 0)
         states = [finals[min(first + n, len(finals) - 1)] for n in range(len(self.decoder))]
         hidden, weights = [], []
@@ -299,14 +300,14 @@ class Recurrent(nn.Module):
         return torch.stack(hidden), torch.stack(weights) if weights else None
 
     def step(self, states, x):
-        """One step of all cells, which changes `states`. Returns the top layer's new h."""
+        """Advances all cells by one step, in place in `states`. Returns the new h of the top layer."""
         for n, cell in enumerate(self.decoder):
             states[n] = cell(x, states[n]) if self.c.cell == "lstm" else [cell(x, *states[n])]
             x = states[n][0]
         return x
 
     def named(self):
-        """[(name in the file, pieces)], a piece being (parameter, index); they lie side by side."""
+        """[(name in the file, pieces)]. A piece is (parameter, index); pieces are concatenated by columns."""
         c, whole = self.c, np.s_[...]
         embeddings = [
             ("model.encoder.embed_tokens.weight", self.source_embedding),
@@ -361,9 +362,9 @@ def has_pad(name):
 
 
 def randomize(model, rng):
-    """Parameters large enough that the cells' curves matter, biases as large as the weights.
+    """Draws parameters large enough for the cells to be non-linear, with biases as large as weights.
 
-    Those of attention are larger, else all keys weigh about the same.
+    Parameters of attention are larger, because otherwise all keys get about the same weight.
     """
     with torch.no_grad():
         for name, pieces in model.named():
@@ -384,7 +385,7 @@ def randomize(model, rng):
 
 
 def forward(model, case, source_rows, target_rows):
-    """The outputs: memory, hidden, logits, loss and, where there is attention, its weights."""
+    """The outputs: memory, hidden, logits, loss and, with attention, the attention weights."""
     memories, hiddens, attention, penalty = [], [], [], 0.0
     for source, target in zip(source_rows, target_rows):
         memory, finals = model.encode(source)
@@ -397,7 +398,7 @@ def forward(model, case, source_rows, target_rows):
                 misses = ((1.0 - weights.sum(0)) ** 2).sum()
                 penalty = penalty + case.model.attention.doubly_stochastic * misses
     hidden = torch.cat(hiddens)
-    logits = linear(hidden, model.output.weight[:-1])  # without pad's
+    logits = linear(hidden, model.output.weight[:-1])  # without pad
     labels = torch.tensor(sum(target_rows, []))
     loss = smoothed_loss(logits, labels, case.smoothing) + penalty
     out = {
@@ -412,7 +413,7 @@ def forward(model, case, source_rows, target_rows):
 
 
 def forward_backward(model, case, rows):
-    """Everything that gets stored except the inputs, in the precision of `model`."""
+    """Everything that is stored except the inputs, in the precision of `model`."""
     model.zero_grad()
     out = forward(model, case, *rows)
     out["output.loss"].backward()
@@ -421,7 +422,7 @@ def forward_backward(model, case, rows):
         out[f"grad.{name}"] = torch.cat([p.grad[index] for p, index in pieces], -1)
     out = {name: x.detach().numpy() for name, x in out.items()}
 
-    # Pad rows are zero and frozen, by `padding_idx` and by the slice of the output matrix.
+    # Pad rows are zero and get no gradient, due to `padding_idx` and the slice of the output matrix.
     for name in out:
         if has_pad(name):
             assert not out[name][-1].any(), name
@@ -429,9 +430,9 @@ def forward_backward(model, case, rows):
 
 
 def check_differences(model, case, rows, rng):
-    """Autograd against central differences, on a few entries of every parameter.
+    """Compares autograd with central differences, for a few entries of each parameter.
 
-    Returns the largest difference, relative to the largest entry of the gradient.
+    Returns the largest error relative to the largest entry of the gradient.
     """
     step, worst = 1e-5, 0.0
 
@@ -441,7 +442,7 @@ def check_differences(model, case, rows, rng):
 
     for name, pieces in model.named():
         for p, index in pieces:
-            # Views of the parameter and of its gradient; pad's row does not count.
+            # Views of the parameter and its gradient, without the pad row.
             value, gradient = p.data[index], p.grad[index]
             if has_pad(name):
                 value, gradient = value[:-1], gradient[:-1]
@@ -467,7 +468,7 @@ def stored(exact, rows):
     for side, side_rows in zip(["source", "target"], rows):
         tensors[f"input.{side}_ids"] = np.array(sum(side_rows, []), dtype=np.uint32)
         tensors[f"input.{side}_lengths"] = np.array([len(row) for row in side_rows], dtype=np.uint32)
-    # A copy each, as safetensors stores the buffer as it lies.
+    # Copies, because safetensors stores the underlying buffer.
     return save({name: x.copy() for name, x in sorted(tensors.items())})
 
 
@@ -492,11 +493,11 @@ def write_golden(name):
     note = ""
     if case.model.attention != "none" and case.model.attention.align != "global":
         a = exact["output.attention"]
-        note = f", {np.mean(a == 0.0):.0%} of keys outside of windows"
+        note = f", {np.mean(a == 0.0):.0%} of keys outside the window"
         if case.model.attention.align == "local-p":
-            edge = exact_model.attention.edge  # of the differences' steps as well
+            edge = exact_model.attention.edge  # including the evaluations in check_differences
             assert edge > 1e-2, edge
-            note += f" and none nearer to an edge than {edge:.1e}"
+            note += f", closest key to a window edge {edge:.1e}"
 
     data = stored(exact, rows)
     _, _, rows, _, again = make()
@@ -504,8 +505,8 @@ def write_golden(name):
     (MODEL_GOLDEN / f"{name}.safetensors").write_bytes(data)
     (MODEL_GOLDEN / f"{name}.json").write_text(case.json())
     print(
-        f"{name}: {len(data)} bytes, loss {exact['output.loss'][0]:.6f}, float32 is at most "
-        f"{worst:.1e} away ({where}), differences {differences:.1e}{note}"
+        f"{name}: {len(data)} bytes, loss {exact['output.loss'][0]:.6f}, float32 differs by at most "
+        f"{worst:.1e} ({where}), finite differences by {differences:.1e}{note}"
     )
 
 

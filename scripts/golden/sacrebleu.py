@@ -1,10 +1,10 @@
-"""Writes crates/infer/tests/golden/metrics.json: what sacreBLEU says of many small corpora.
+"""Writes crates/infer/tests/golden/metrics.json: sacreBLEU's scores of many small corpora.
 
     python3 -m venv /tmp/sacrebleu
     /tmp/sacrebleu/bin/pip install sacrebleu==2.6.0
     /tmp/sacrebleu/bin/python scripts/golden/sacrebleu.py
 
-Every sentence is made up here or drawn with a fixed seed.
+All sentences are written here or generated with a fixed seed.
 """
 
 import json
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# This file has the library's name, so its own folder must not be searched.
+# This file has the same name as the library, so its folder must not be on the path.
 sys.path = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).resolve().parent]
 
 import sacrebleu  # noqa: E402
@@ -100,7 +100,7 @@ CORPORA = [
 
 
 def fuzz(seed, corpora):
-    """Random corpora: a reference of random pieces, and a hypothesis that changes some of them."""
+    """Random corpora: references of random pieces, and hypotheses in which some pieces are changed."""
     rng = random.Random(seed)
     for i in range(corpora):
         change = rng.choice([0.0, 0.1, 0.3, 0.6, 1.0])
@@ -138,14 +138,14 @@ def score(name, hypotheses, references):
 
 
 def tokens(corpora):
-    """Every line of the corpora that is not too long, once, with what 13a makes of it."""
+    """Each distinct line below 200 characters, with its 13a tokenization."""
     tokenize = BLEU()._preprocess_segment
     lines = {line for _, *sides in corpora for side in sides for line in side if len(line) < 200}
     return [[line, tokenize(line)] for line in sorted(lines)]
 
 
 def cli():
-    """What the program prints for BLEU, for chrF and for both."""
+    """The output of the sacrebleu command for BLEU, for chrF and for both."""
     _, hypotheses, references = CORPORA[0]
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder, name) for name in ("references", "hypotheses")]
@@ -166,7 +166,7 @@ def cli():
 
 def main():
     if sacrebleu.__version__ != VERSION:
-        sys.exit(f"this is sacreBLEU {sacrebleu.__version__}; install sacrebleu=={VERSION}")
+        sys.exit(f"found sacreBLEU {sacrebleu.__version__}; install sacrebleu=={VERSION}")
     corpora = CORPORA + list(fuzz(seed=1, corpora=30))
     golden = {
         "sacrebleu": VERSION,
@@ -174,7 +174,7 @@ def main():
         "tokens": tokens(corpora),
         "corpora": [score(*corpus) for corpus in corpora],
     }
-    # ASCII, and one corpus a line: invisible characters show, and a change shows where it is.
+    # ASCII, so that invisible characters are visible; one corpus per line, so that diffs are readable.
     parts = []
     for key, value in golden.items():
         if isinstance(value, list):

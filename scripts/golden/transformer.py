@@ -1,15 +1,15 @@
-"""Golden files for the Transformer and for beam search, made by PyTorch.
+"""Writes the golden files for the Transformer and for beam search, computed by PyTorch.
 
-Writes, from fixed seeds:
+With fixed seeds, it writes:
 
     crates/model/tests/golden/{post_norm,pre_norm,swish_untied}.{safetensors,json}
     crates/infer/tests/golden/beam.json
 
-README.md beside this file says how to run it and what the files hold.
+README.md in this folder describes how to run it and the contents of the files.
 
-The parameters are float32; everything computed from them is computed in float64 and then rounded to
-float32, so that what a test sees is the tested code's own rounding and not PyTorch's. The same
-computation in float32 is done as well, and its distance printed.
+Parameters are float32. Everything computed from them is computed in float64 and then rounded to float32,
+so that tests measure the rounding errors of the tested code, not those of PyTorch. The same computation
+is also done in float32, and its distance to the float64 result is printed.
 """
 
 import copy
@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MODEL_GOLDEN = ROOT / "crates/model/tests/golden"
 INFER_GOLDEN = ROOT / "crates/infer/tests/golden"
 
-EOS = 0  # and the padding token is the last of its vocabulary
+EOS = 0  # the padding token is the last entry of its vocabulary
 SOURCE_LENGTHS = [1, 7, 3, 12, 5]  # eos included
 TARGET_LENGTHS = [4, 1, 9, 2, 6]
 
@@ -59,9 +59,9 @@ class Config:
         return self.target_vocab - 1
 
 
-# (config, seed). The heads are 6, 8 and 5 wide, on purpose not all multiples of 8. The seed of
-# post_norm was sought: most random models never say eos, or say the same whatever the source is,
-# and this one's translations in beam.json are varied.
+# (config, seed). The heads are 6, 8 and 5 wide; not all are multiples of 8, on purpose. The seed of
+# post_norm was searched for: most random models never produce eos, or produce the same output for every
+# source. The outputs of this one in beam.json are varied.
 CASES = {
     "post_norm": (Config(24, 4, 40, 2, 3, "post", "relu", "all", 37, 37), 10310),
     "pre_norm": (Config(16, 2, 48, 2, 2, "pre", "gelu", "decoder", 31, 29), 2),
@@ -69,9 +69,9 @@ CASES = {
 }
 
 
-# The two peers. `peer(config)` makes one; both then offer
+# The two reference models. `peer(config)` creates one; both provide
 #     model.teacher(source, source_mask, decoder_input, decoder_mask) -> memory, hidden, logits
-#     model.named() -> [(our name, parameter, rows of that parameter)]
+#     model.named() -> [(Attend's name, parameter, rows of that parameter)]
 
 
 class Marian(nn.Module):
@@ -79,7 +79,7 @@ class Marian(nn.Module):
 
     def __init__(self, c):
         super().__init__()
-        # Marian knows one pad id, which has to exist in both vocabularies: the target's.
+        # Marian has a single pad id, which must exist in both vocabularies: the target's.
         self.marian = MarianMTModel(
             MarianConfig(
                 vocab_size=c.source_vocab,
@@ -105,7 +105,7 @@ class Marian(nn.Module):
                 attn_implementation="eager",
             )
         )
-        # Where the vocabularies differ, the source's pad row is another one.
+        # If the vocabularies differ, the source has another pad row.
         self.marian.model.encoder.embed_tokens.padding_idx = c.source_pad
         assert not self.marian.final_logits_bias.any()
 
@@ -121,8 +121,8 @@ class Marian(nn.Module):
         return out.encoder_last_hidden_state, hidden, self.marian.lm_head(hidden)
 
     def named(self):
-        # The names are ours already, and a tied matrix is listed once, under the first of its names.
-        # What is not trained is the table of positions.
+        # Attend uses Marian's names. A tied matrix is listed once, under the first of its names. The only
+        # parameter that is not trained is the table of positions.
         return [(n, p, slice(None)) for n, p in self.marian.named_parameters() if p.requires_grad]
 
 
@@ -192,7 +192,7 @@ class TorchTransformer(nn.Module):
             "norm3": "final_layer_norm",
         }.get(module, module)
         prefix = f"model.{side}.layers.{layer}.{module}"
-        if leaf[0].startswith("in_proj_"):  # query, key and value, one above the other
+        if leaf[0].startswith("in_proj_"):  # query, key and value, stacked by rows
             kind, d = leaf[0].removeprefix("in_proj_"), p.shape[0] // 3
             return [
                 (f"{prefix}.{part}_proj.{kind}", p, slice(i * d, (i + 1) * d))
@@ -202,7 +202,7 @@ class TorchTransformer(nn.Module):
 
 
 def sinusoids(length, d):
-    """Marian's positions: all sines, then all cosines; float32 like Marian's table."""
+    """Marian's positional encodings: all sines, then all cosines; float32 as in Marian."""
     position = np.arange(length)[:, None]
     frequency = 10000.0 ** (-2.0 * np.arange(d // 2) / d)
     table = np.concatenate([np.sin(position * frequency), np.cos(position * frequency)], axis=1)
@@ -214,9 +214,9 @@ def peer(config):
 
 
 def randomize(model, config, rng):
-    """Weights large enough that every part matters, biases and norms away from 0 and 1.
+    """Draws weights large enough that every part matters, and biases and norms away from 0 and 1.
 
-    The biases are smaller: else what is decoded hardly depends on the source.
+    The biases are smaller, because otherwise the decoder's output hardly depends on the source.
     """
     with torch.no_grad():
         for name, p, rows in sorted(model.named(), key=lambda entry: entry[0]):
@@ -227,7 +227,7 @@ def randomize(model, config, rng):
             p[rows] = value
             if "embed_tokens" in name or name in ("model.shared.weight", "lm_head.weight"):
                 p[-1] = 0.0  # pad
-        if config.tie == "all":  # lean towards eos, so that in beam.json some sentences end early
+        if config.tie == "all":  # raise the score of eos, so that some sentences in beam.json end early
             marian = model.marian.model
             marian.decoder.layers[-1].final_layer_norm.bias += 0.7 * marian.shared.weight[EOS]
 
@@ -241,7 +241,7 @@ def sentences(rng, lengths, vocab):
 
 
 def padded(rows, pad):
-    """A list of rows to tokens [b, longest] and a mask, 1 where there is a token."""
+    """Pads a list of rows to tokens [b, longest]; also returns a mask that is 1 for tokens."""
     longest = max(map(len, rows))
     tokens = torch.tensor([row + [pad] * (longest - len(row)) for row in rows])
     mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
@@ -249,7 +249,7 @@ def padded(rows, pad):
 
 
 def packed(x, mask):
-    """[b, longest, d] to [n, d]: what is not padding, laid end to end."""
+    """[b, longest, d] to [n, d]: the positions that are not padding, concatenated."""
     return x[mask.bool()]
 
 
@@ -257,7 +257,7 @@ def packed(x, mask):
 
 
 def smoothed_loss(logits, labels, eps):
-    """Label-smoothed cross-entropy, summed over tokens. `logits` [n, V - 1] leave out pad, the last."""
+    """Label-smoothed cross-entropy, summed over tokens. `logits` [n, V - 1] exclude pad, the last class."""
     loss = F.cross_entropy(logits, labels, label_smoothing=eps, reduction="sum")
     log_p = logits.log_softmax(-1)
     of_label = log_p.gather(-1, labels[:, None])[:, 0]
@@ -267,8 +267,8 @@ def smoothed_loss(logits, labels, eps):
 
 
 def forward_backward(model, config, source_rows, target_rows):
-    """Everything that gets stored except the inputs, in the precision of `model`."""
-    model.train()  # there is no dropout; eval mode would let torch.nn.Transformer take its fast path
+    """Everything that is stored except the inputs, in the precision of `model`."""
+    model.train()  # dropout is 0; in eval mode torch.nn.Transformer would use its fast path
     model.zero_grad()
     source, source_mask = padded(source_rows, config.source_pad)
     decoder_rows = [[config.target_pad, *row[:-1]] for row in target_rows]
@@ -290,8 +290,8 @@ def forward_backward(model, config, source_rows, target_rows):
         out[f"param.{name}"], out[f"grad.{name}"] = p[rows], p.grad[rows]
     out = {name: x.detach().numpy() for name, x in out.items()}
 
-    # Pad rows are zero and frozen. Nothing has to be cleared for that: `padding_idx` keeps the
-    # lookup's gradient from them, and the slice above the output matrix's.
+    # Pad rows are zero and get no gradient: `padding_idx` excludes them in the lookup, and the slice of the
+    # logits above excludes them in the output matrix.
     for name in out:
         if "embed_tokens" in name or "shared" in name or "lm_head" in name:
             assert not out[name][-1].any(), name
@@ -299,7 +299,7 @@ def forward_backward(model, config, source_rows, target_rows):
 
 
 def check_gradients(out):
-    """No gradient vanishes, but that of key biases: they move all scores of a query alike."""
+    """No gradient is zero, except that of key biases, which shift all scores of a query equally."""
     for name, x in out.items():
         if not name.startswith("grad."):
             continue
@@ -310,7 +310,7 @@ def check_gradients(out):
 
 
 def distance(exact, other):
-    """The largest difference, relative to each tensor's largest entry, among outputs and gradients."""
+    """The largest difference in outputs and gradients, relative to each tensor's largest entry."""
     return max(
         (float(np.abs(x - other[name]).max() / np.abs(x).max()), name)
         for name, x in exact.items()
@@ -319,7 +319,7 @@ def distance(exact, other):
 
 
 def case(config):
-    """The configuration in the words of Attend's own."""
+    """The configuration with Attend's keys."""
     fields = asdict(config)
     outer = {name: fields.pop(name) for name in ("source_vocab", "target_vocab", "smoothing")}
     order = ("encoder_layers", "decoder_layers", "d_model", "heads", "d_ff", "norm", "activation", "tie")
@@ -346,7 +346,7 @@ def write_model_golden(name):
         tensors[f"input.{side}_ids"] = np.array(sum(rows, []), dtype=np.uint32)
         tensors[f"input.{side}_lengths"] = np.array([len(row) for row in rows], dtype=np.uint32)
     MODEL_GOLDEN.mkdir(parents=True, exist_ok=True)
-    # A copy each: safetensors stores the buffer as it lies, and slices of rows are views.
+    # Copies, because safetensors stores the underlying buffer, and slices of rows are views.
     stored = save({name: x.copy() for name, x in sorted(tensors.items())})
     (MODEL_GOLDEN / f"{name}.safetensors").write_bytes(stored)
     (MODEL_GOLDEN / f"{name}.json").write_text(json.dumps(case(config), indent=2) + "\n")
@@ -354,14 +354,14 @@ def write_model_golden(name):
     worst, where = distance(exact, single)
     print(
         f"{name}: {len(tensors)} tensors, {len(stored)} bytes, loss {exact['output.loss'][0]:.6f}, "
-        f"float32 is at most {worst:.1e} away ({where})"
+        f"float32 differs by at most {worst:.1e} ({where})"
     )
     return exact_model, source_rows
 
 
 # Beam search golden
 
-MAX_NEW_TOKENS = 12  # eos included, the decoder's start token not
+MAX_NEW_TOKENS = 12  # with eos, without the decoder's start token
 BEAMS = [1, 2, 4, 5]
 LENGTH_PENALTIES = [0.0, 0.6, 1.0, 2.0]
 SEARCHES = list(itertools.product(BEAMS, LENGTH_PENALTIES, [False, True]))  # forced eos at the end
@@ -369,9 +369,9 @@ EXTRA_LENGTHS = [2, 4, 6, 8, 10, 3, 5, 9, 7, 11]
 
 
 def generate(model, pad, sources, beams, penalty, forced_eos):
-    """Hugging Face's n best: per source a list of (tokens, score)."""
+    """Hugging Face's n-best list: for each source a list of (tokens, score)."""
     tokens, mask = padded(sources, pad)
-    # The checkpoint's own generation config must not supply what is None here.
+    # The model's own generation config must not replace values that are None here.
     model.generation_config = GenerationConfig()
     out = model.generate(
         input_ids=tokens,
@@ -379,7 +379,7 @@ def generate(model, pad, sources, beams, penalty, forced_eos):
         generation_config=GenerationConfig(
             num_beams=beams,
             num_return_sequences=beams,
-            length_penalty=penalty if beams > 1 else 1.0,  # greedy search has none
+            length_penalty=penalty if beams > 1 else 1.0,  # greedy search has no length penalty
             early_stopping=False,
             max_new_tokens=MAX_NEW_TOKENS,
             do_sample=False,
@@ -394,7 +394,7 @@ def generate(model, pad, sources, beams, penalty, forced_eos):
         ),
     )
     rows = [[t for t in row[1:] if t != pad] for row in out.sequences.tolist()]
-    if beams == 1:  # greedy search returns no score: sum it up in the same way
+    if beams == 1:  # greedy search returns no score: compute it by the same formula
         steps = model.compute_transition_scores(out.sequences, out.scores)
         sums = [step[: len(row)].sum().item() for step, row in zip(steps, rows)]
         scores = [total / len(row) ** penalty for total, row in zip(sums, rows)]
@@ -405,7 +405,7 @@ def generate(model, pad, sources, beams, penalty, forced_eos):
 
 
 class NextToken:
-    """log p(next | source, prefix) without pad, in float64 and with no cache of keys and values."""
+    """log p(next | source, prefix) without pad, in float64, without a key-value cache."""
 
     def __init__(self, model, pad, source):
         self.model, self.pad, self.source, self.known = model, pad, source, {}
@@ -421,10 +421,10 @@ class NextToken:
 
 
 def beam_search(next_token, beams, penalty, forced_eos):
-    """What Hugging Face's search does, said plainly for one sentence; both are asserted to agree.
+    """Hugging Face's beam search, written in its simplest form for one sentence.
 
-    Also returns the margin: by how much the closest decision was taken. Rounding errors smaller than
-    that cannot change the result.
+    The two are asserted to agree. Also returns the margin, which is the score difference of the closest
+    decision: rounding errors smaller than that cannot change the result.
     """
     running, finished, margin = [((), 0.0)], [], math.inf
     for length in range(1, MAX_NEW_TOKENS + 1):
@@ -432,17 +432,17 @@ def beam_search(next_token, beams, penalty, forced_eos):
         candidates = []
         for prefix, total in running:
             if last and forced_eos:
-                candidates.append(((*prefix, EOS), total))  # eos is certain, so it costs nothing
+                candidates.append(((*prefix, EOS), total))  # eos is forced: log-probability 0
             else:
                 candidates += [((*prefix, t), total + lp) for t, lp in enumerate(next_token(prefix))]
         candidates.sort(key=lambda c: -c[1])
 
-        # Only a candidate among the best k can finish. One that ends but ranks lower is lost.
+        # Only candidates among the best k can finish. One that ends but ranks lower is dropped.
         ends = [last or tokens[-1] == EOS for tokens, _ in candidates]
         arrivals = [(t, s / length**penalty) for (t, s), end in zip(candidates[:beams], ends) if end]
         if len(candidates) > beams and (ends[beams - 1] or ends[beams]):
             margin = min(margin, candidates[beams - 1][1] - candidates[beams][1])
-        # Of the finished, the best k are kept.
+        # The best k finished hypotheses are kept.
         finished = sorted(finished + arrivals, key=lambda c: -c[1])
         ranks = [score for _, score in finished[: beams + 1]]
         margin = min([margin, *(a - b for a, b in zip(ranks, ranks[1:]))])
@@ -450,13 +450,13 @@ def beam_search(next_token, beams, penalty, forced_eos):
         if last:
             break
 
-        # The best k of the candidates that do not end go on. (Hugging Face looks for them among the
-        # best 2k candidates; since at most k of all candidates end, they are always there.)
+        # The best k candidates that do not end are continued. (Hugging Face takes them from the best 2k
+        # candidates. At most k candidates end, so the 2k always contain them.)
         open_ = [c for c, end in zip(candidates, ends) if not end]
         running = open_[:beams]
         margin = min(margin, open_[beams - 1][1] - open_[beams][1])
-        # Done when there are k finished ones and the best running one, were it to end as it stands,
-        # would not beat the worst of them.
+        # Stop when there are k finished hypotheses and the best running one, if it ended now, would not
+        # score higher than the worst of them.
         if len(finished) == beams:
             slack = running[0][1] / length**penalty - finished[-1][1]
             margin = min(margin, abs(slack))
@@ -478,7 +478,7 @@ def write_beam_golden(model, source_rows):
     model = model.marian.eval()
     single = copy.deepcopy(model).float()
 
-    # To the model golden's sources, add some whose search is nowhere close to a tie.
+    # Add sources whose searches have no near-ties to those of the model golden file.
     oracles = [NextToken(model, pad, source) for source in source_rows]
     for length in EXTRA_LENGTHS:
         while True:
@@ -505,7 +505,7 @@ def write_beam_golden(model, source_rows):
     assert error < 2e-5 < margin and unfinished > 0, (error, margin, unfinished)
 
     head = {"model": "post_norm", "eos": EOS, "pad": pad, "max_new_tokens": MAX_NEW_TOKENS}
-    # One line per source and per sentence's results, to keep the file short and its diffs readable.
+    # One line per source and per list of hypotheses, for a short file with readable diffs.
     lines = [f'"{key}": {json.dumps(value)},' for key, value in head.items()]
     lines += ['"sources": [', ",\n".join(map(json.dumps, sources)), "],", '"cases": [']
     texts = []

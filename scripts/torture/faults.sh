@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# A real process and a real disk: SIGKILL, ENOSPC and EIO at every write, fsync, rename, unlink, mkdir and
-# symlink that resuming a small training does, one after another. After each, a whole checkpoint must be
-# there, and resuming must end in the same bits. Needs strace, which may need leave to trace.
-#   scripts/torture/faults.sh [EVERY]      tries every EVERYth call; default: each. That takes minutes
+# Injects SIGKILL, ENOSPC and EIO into a real process with strace: at every write, fsync, rename, unlink,
+# rmdir, mkdir and symlink call that `train resume` makes on a small run, one fault per process. After each
+# fault there must be a complete checkpoint, and resuming must end with the same bits. Needs strace and
+# permission to trace.
+#   scripts/torture/faults.sh [EVERY]      injects at every EVERYth call; default: each, takes minutes
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 stride=${1:-1}
-command -v strace >/dev/null || { echo "strace is missing" >&2; exit 1; }
+command -v strace >/dev/null || { echo "strace is not installed" >&2; exit 1; }
 . scripts/torture/tiny.sh
 
-# What is resumed: a run at step 20, which then saves at 25, 30 and 31.
+# The run that is resumed has stopped at step 20. Resumed, it saves at steps 25, 30 and 31.
 quick=(--set train.validate_every=15 --set train.save_every=5 --set train.steps=31)
 "$train" run config.toml --set out=whole "${quick[@]}" >/dev/null 2>&1
 "$train" run config.toml --set out=begun "${quick[@]}" --set train.keep=9 >/dev/null 2>&1
@@ -24,7 +25,7 @@ for call in write fsync rename unlink rmdir mkdir symlink; do
       rm -rf run
       cp -a begun run
       status=0
-      { # the shell itself says "Killed", which nobody needs to read
+      { # hides the shell's own "Killed" message
         strace -f -qq -o trace -e "trace=$call" -e "inject=$call:$fault:when=$n" \
           "$train" resume run --threads 1 --set train.keep=2 >/dev/null 2>talk || status=$?
       } 2>/dev/null
@@ -32,8 +33,8 @@ for call in write fsync rename unlink rmdir mkdir symlink; do
       if ! "$train" resume run --threads 1 >/dev/null 2>again; then
         fail "$call $n $fault: $(cat talk again)"
       fi
-      [ "$(hash run)" = "$want" ] || fail "$call $n $fault: other bits"
-      # Past the last call of the process, nothing strikes any more.
+      [ "$(hash run)" = "$want" ] || fail "$call $n $fault: the final bits differ"
+      # No fault was injected: the process makes fewer than n such calls.
       grep -q INJECTED trace || [ "$status" = 137 ] || break
       tried=$((tried + 1))
     done
@@ -41,4 +42,4 @@ for call in write fsync rename unlink rmdir mkdir symlink; do
     echo "$call, $fault: $tried"
   done
 done
-echo "$total faults, and the same bits after each"
+echo "$total faults injected; the same bits after each"

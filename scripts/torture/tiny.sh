@@ -1,6 +1,6 @@
-# For the other scripts here: `. scripts/torture/tiny.sh` builds the trainer ($train), makes a temporary
-# folder with the first sentences of the quickstart's corpus and a config that trains in a second or two,
-# and goes there.
+# Sourced by the other scripts in this folder: `. scripts/torture/tiny.sh`. Builds the trainer ($train),
+# creates a temporary folder with the first sentences of the quickstart corpus and a config that trains in
+# a second or two, and changes to that folder.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cargo build --release --quiet -p attend-train --bin train
@@ -10,7 +10,7 @@ for set in train:600 valid:20 test:20; do
     head -n "${set#*:}" "data/quickstart/${set%:*}.$side" >"$work/${set%:*}.$side"
   done
 done
-every=10 # steps between two checkpoints
+every=10 # steps between checkpoints
 cat >"$work/config.toml" <<TOML
 out = "unbroken"
 [data]
@@ -34,7 +34,7 @@ accumulate = 2
 clip_norm = 1.0
 moving_average = 0.99
 validate_every = 90
-translate = 5
+translate_sentences = 5
 save_every = $every
 log_every = 1
 keep = 2

@@ -1,54 +1,27 @@
-//! Sentences laid end to end.
+//! Sentence pairs packed for a model.
 
-/// Sentences laid end to end, without padding.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sentences {
-    /// All ids, sentence after sentence, each ending in `</s>`.
-    pub ids: Vec<u32>,
-    /// How many ids each sentence has, `</s>` included. They sum to `ids.len()`.
-    pub lengths: Vec<usize>,
-}
+use std::ops::Range;
 
-impl Sentences {
-    /// Lays these sentences end to end.
-    pub fn pack<S: AsRef<[u32]>>(sentences: impl IntoIterator<Item = S>) -> Self {
-        let mut packed = Self::default();
-        for sentence in sentences {
-            let sentence = sentence.as_ref();
-            packed.ids.extend_from_slice(sentence);
-            packed.lengths.push(sentence.len());
-        }
-        packed
-    }
+use attend_batch::{Packed, Source};
 
-    /// Number of sentences.
-    pub fn len(&self) -> usize {
-        self.lengths.len()
-    }
-
-    /// Whether there are no sentences.
-    pub fn is_empty(&self) -> bool {
-        self.lengths.is_empty()
-    }
-
-    /// The sentences, one by one.
-    pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
-        let mut rest = self.ids.as_slice();
-        self.lengths.iter().map(move |length| {
-            let (sentence, tail) = rest.split_at(*length);
-            rest = tail;
-            sentence
-        })
-    }
-}
-
-/// Sentence pairs to be computed at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A batch of sentence pairs.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// The source sentences.
-    pub source: Sentences,
-    /// Their translations, in the same order.
-    pub target: Sentences,
-    /// Which pair of the corpus each one is, counted from 0.
+    /// The source sequences, one for each pair.
+    pub source: Source,
+    /// The target sentences, in the same order.
+    pub target: Packed,
+    /// The index of each pair in the corpus, counted from 0.
     pub pairs: Vec<usize>,
+}
+
+impl Batch {
+    /// The batch of a range of these pairs.
+    pub fn part(&self, pairs: Range<usize>) -> Self {
+        Self {
+            source: self.source.part(pairs.clone()),
+            target: self.target.part(pairs.clone()),
+            pairs: self.pairs[pairs].to_vec(),
+        }
+    }
 }

@@ -1,77 +1,82 @@
 //! The `[data]` section of a config.
 
 use crate::{Error, FilePair, Paths, Result};
+use attend_config::{ConfigError, check_ranges};
 use schemars::JsonSchema;
 use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
-/// The parallel text to learn from, and how it becomes batches.
+/// `[data]`: the parallel text to train on, and how it is batched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DataConfig {
-    /// Source language: a tag such as "en", which is also the file extension after a prefix.
+    /// The source language, a tag such as "en". It is also the file extension after a prefix.
     pub source: String,
-    /// Target language: a tag such as "de", which is also the file extension after a prefix.
+    /// The target language, a tag such as "de". It is also the file extension after a prefix.
     pub target: String,
-    /// What to train on: a prefix such as "data/train", to which ".en" and ".de" (or ".en.gz" and
+    /// The training data: a prefix such as "data/train", to which ".en" and ".de" (or ".en.gz" and
     /// ".de.gz") are added, or { source = "a.txt", target = "b.txt" }, or a list of these.
     pub train: Paths,
-    /// What to validate on during training. Named like `train`.
+    /// The validation data, in the same form as `train`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid: Option<Paths>,
-    /// What to test on after training. Named like `train`.
+    /// The test data, which is translated and scored after training. It has the same form as `train`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<Paths>,
-    /// How text becomes tokens.
+    /// The tokenizer.
     #[serde(default)]
     pub tokenizer: TokenizerConfig,
-    /// The most source tokens, and the most target tokens, in a batch. The `</s>` at the end of
-    /// each sentence counts. A pair that is longer than this makes a batch of its own.
+    /// Batch size: the maximum number of source tokens, and of target tokens, including `</s>`. A pair
+    /// that is longer is a batch of its own.
     #[serde(default = "default_batch_tokens")]
+    #[schemars(range(min = 1))]
     pub batch_tokens: usize,
-    /// Training pairs with more tokens than this on a side, `</s>` included, are left out,
-    /// counted and reported.
+    /// Training pairs with more tokens than this on either side, including `</s>`, are skipped. Their
+    /// number is reported. At least 2: one token and `</s>`.
     #[serde(default = "default_max_length")]
+    #[schemars(range(min = 2))]
     pub max_length: usize,
 }
 
-/// How text becomes tokens.
+/// `[data.tokenizer]`: how text is split into tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TokenizerConfig {
-    /// What a token is.
+    /// The kind of tokenizer.
     pub kind: TokenizerKind,
-    /// Number of tokens, `</s>`, `<unk>` and `<pad>` included. A small corpus may give fewer.
+    /// Number of tokens, including `</s>`, `<unk>` and `<pad>`. At least 4: these and one more. A small
+    /// corpus may give fewer.
+    #[schemars(range(min = 4, max = 10_000_000))]
     pub vocab_size: usize,
     /// Whether source and target share one vocabulary.
     pub joint: bool,
-    /// A pair of symbols (bpe), a word (word) or a character (char) seen less often than this
-    /// gives no token. Has no effect on unigram.
+    /// Pairs of symbols (bpe), words (word) or characters (char) that occur less often than this do not
+    /// become tokens. Not for unigram.
     pub min_frequency: u64,
-    /// Whether text is put in lower case first. What is then translated is in lower case too.
+    /// Whether text is converted to lower case. Translations are then in lower case too.
     pub lowercase: bool,
-    /// A tokenizer.json to use instead of training one: a path when both sides share it, or
-    /// { source = "a.json", target = "b.json" }. The other keys then have no effect.
+    /// A tokenizer.json to use instead of training one: a path if both sides share it, or
+    /// { source = "a.json", target = "b.json" }. The other keys must then be left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<TokenizerFiles>,
 }
 
-/// What a token is.
+/// The kind of tokenizer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TokenizerKind {
-    /// Byte-pair encoding: frequent pairs of symbols merged, from characters up. Training it twice
-    /// on the same text gives the same tokens.
+    /// Byte-pair encoding: starting with characters, the most frequent pair of symbols is merged
+    /// repeatedly. Training is deterministic.
     #[default]
     Bpe,
-    /// A unigram language model over pieces of words. Training it twice on the same text may give
+    /// A unigram language model over subwords. Training is not deterministic: the same text may give
     /// slightly different tokens.
     Unigram,
-    /// Words, as separated by white space; the most frequent ones.
+    /// The most frequent words, separated by white space.
     Word,
-    /// Characters, spaces among them.
+    /// Characters, including spaces.
     Char,
 }
 
@@ -86,7 +91,7 @@ pub enum TokenizerFiles {
 }
 
 impl DataConfig {
-    /// A config for these languages and this training corpus, all else at its default.
+    /// A config for these languages and this training data, with defaults for the rest.
     pub fn new(
         source: impl Into<String>,
         target: impl Into<String>,
@@ -104,21 +109,19 @@ impl DataConfig {
         }
     }
 
-    /// Checks every value; [`DataConfig::check_files`] looks for the files.
+    /// Checks every value. [`DataConfig::check_files`] checks that the files exist.
     pub fn validate(&self) -> Result<()> {
-        for (key, tag) in [("source", &self.source), ("target", &self.target)] {
-            check(!tag.trim().is_empty(), key, "the language tag is empty")?;
+        check_ranges(self, "data")?;
+        for (key, tag) in [("data.source", &self.source), ("data.target", &self.target)] {
+            if tag.trim().is_empty() {
+                let hint = "give a language tag, such as \"en\"";
+                return Err(ConfigError::new(key, "is empty", hint).into());
+            }
         }
-        check(self.batch_tokens > 0, "batch_tokens", "must be at least 1")?;
-        check(
-            self.max_length > 1,
-            "max_length",
-            "must be at least 2: one token and </s>",
-        )?;
-        self.tokenizer.validate()
+        Ok(())
     }
 
-    /// Checks that every file named exists, without reading any.
+    /// Checks that all files exist, without reading them.
     pub fn check_files(&self) -> Result<()> {
         let corpora = [Some(&self.train), self.valid.as_ref(), self.test.as_ref()];
         for paths in corpora.into_iter().flatten() {
@@ -131,11 +134,16 @@ impl DataConfig {
 impl TokenizerConfig {
     /// Checks every value.
     pub fn validate(&self) -> Result<()> {
-        check(
-            (4..=10_000_000).contains(&self.vocab_size),
-            "tokenizer.vocab_size",
-            "must be from 4 (</s>, <unk>, <pad> and one more) to 10,000,000",
-        )
+        Ok(check_ranges(self, "data.tokenizer")?)
+    }
+
+    /// Whether both sides have one vocabulary.
+    pub fn is_joint(&self) -> bool {
+        match &self.file {
+            None => self.joint,
+            Some(TokenizerFiles::Joint(_)) => true,
+            Some(TokenizerFiles::Separate(_)) => false,
+        }
     }
 
     fn check_files(&self) -> Result<()> {
@@ -198,14 +206,4 @@ fn default_batch_tokens() -> usize {
 
 fn default_max_length() -> usize {
     256
-}
-
-fn check(good: bool, key: &'static str, message: &str) -> Result<()> {
-    match good {
-        true => Ok(()),
-        false => Err(Error::Config {
-            key,
-            message: message.into(),
-        }),
-    }
 }

@@ -1,19 +1,19 @@
-//! Two files to sentence pairs.
+//! Sentence pairs from two files.
 
 use crate::{Error, FilePair, Paths, Result, read_lines};
 
-/// Sentence pairs: `source[i]` and `target[i]` say the same. There is at least one, and either
-/// side of it may be empty.
+/// Sentence pairs: `target[i]` is the translation of `source[i]`. There is at least one pair. A
+/// sentence may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Corpus {
     /// The source sentences.
     pub source: Vec<String>,
-    /// Their translations: as many.
+    /// The target sentences, one for each source sentence.
     pub target: Vec<String>,
 }
 
 impl Corpus {
-    /// Reads every pair of files, in the order given.
+    /// Reads all pairs of files in the given order.
     pub fn read(paths: &Paths, source: &str, target: &str) -> Result<Self> {
         let files = paths.resolve(source, target)?;
         let mut corpus = Self {
@@ -34,7 +34,7 @@ impl Corpus {
         Ok(corpus)
     }
 
-    /// Pairs that are in memory already.
+    /// A corpus of sentences in memory.
     pub fn new(source: Vec<String>, target: Vec<String>) -> Result<Self> {
         let (source_path, target_path) = ("source".into(), "target".into());
         if source.len() != target.len() {
@@ -57,7 +57,7 @@ impl Corpus {
         self.source.len()
     }
 
-    /// Never true of a corpus that was read: no sentences are an error.
+    /// Always false for a corpus that was read: a corpus without sentences is an error.
     pub fn is_empty(&self) -> bool {
         self.source.is_empty()
     }

@@ -1,38 +1,39 @@
 //! A corpus as token ids.
 
-use crate::order::mix;
-use crate::{Batch, Corpus, Error, Lengths, Result, Sentences, Tokenizers};
+use crate::sampler::mix;
+use crate::{Batch, Corpus, Error, Lengths, Result, Tokenizers};
+use attend_batch::Packed;
 use serde::Serialize;
 use std::fmt;
 
-const CHUNK: usize = 1 << 18; // pairs encoded at a time, which bounds what is held twice
+const CHUNK: usize = 1 << 18; // pairs encoded at a time; only these are in memory twice
 
-/// Every pair of a corpus as token ids: per side one flat vector, and where sentences end in it.
+/// All pairs of a corpus as token ids. Each side is one flat vector and the ends of its sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dataset {
     source: Flat,
     target: Flat,
-    pairs: Vec<usize>, // which pair of the corpus
+    pairs: Vec<usize>, // the index of each pair in the corpus
 }
 
-/// What became of the pairs of a corpus.
+/// How many pairs of a corpus were kept and skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Pairs in the corpus.
     pub pairs: usize,
     /// Pairs in the dataset.
     pub kept: usize,
-    /// Pairs left out because a side has no text.
+    /// Pairs skipped because a side has no text.
     pub empty: usize,
-    /// Pairs left out because a side has too many tokens.
+    /// Pairs skipped because a side has too many tokens.
     pub too_long: usize,
 }
 
 impl Dataset {
     /// Encodes a corpus.
     ///
-    /// With `max_length`, as for training, pairs are left out when a side is empty or has more
-    /// than `max_length` tokens, `</s>` included. Without, as for evaluation, every pair is kept.
+    /// With `max_length`, for training, pairs are skipped if a side is empty or has more than
+    /// `max_length` tokens, including `</s>`. Without it, for evaluation, all pairs are kept.
     pub fn encode(
         corpus: &Corpus,
         tokenizers: &Tokenizers,
@@ -46,7 +47,7 @@ impl Dataset {
         let mut report = Report::default();
         let chunks = corpus.source.chunks(CHUNK).zip(corpus.target.chunks(CHUNK));
         for (source_lines, target_lines) in chunks {
-            let source = tokenizers.source().encode_batch(source_lines)?;
+            let source = tokenizers.require_source()?.encode_batch(source_lines)?;
             let target = tokenizers.target().encode_batch(target_lines)?;
             for (i, (source, target)) in source.iter().zip(&target).enumerate() {
                 let pair = report.pairs;
@@ -78,22 +79,22 @@ impl Dataset {
         self.pairs.len()
     }
 
-    /// Whether there are no pairs, which is never so.
+    /// Always false.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
 
-    /// The ids of source sentence `i`, `</s>` included.
+    /// The token ids of source sentence `i`, including `</s>`.
     pub fn source(&self, i: usize) -> &[u32] {
         self.source.get(i)
     }
 
-    /// The ids of target sentence `i`, `</s>` included.
+    /// The token ids of target sentence `i`, including `</s>`.
     pub fn target(&self, i: usize) -> &[u32] {
         self.target.get(i)
     }
 
-    /// How long both sides of pair `i` are.
+    /// The lengths of both sides of pair `i`.
     pub fn lengths(&self, i: usize) -> Lengths {
         Lengths {
             source: self.source(i).len(),
@@ -101,17 +102,17 @@ impl Dataset {
         }
     }
 
-    /// These pairs laid end to end.
+    /// A batch of these pairs.
     pub fn batch(&self, indices: &[usize]) -> Batch {
         Batch {
-            source: Sentences::pack(indices.iter().map(|&i| self.source(i))),
-            target: Sentences::pack(indices.iter().map(|&i| self.target(i))),
+            source: Packed::of_sentences(indices.iter().map(|&i| self.source(i))).into(),
+            target: Packed::of_sentences(indices.iter().map(|&i| self.target(i))),
             pairs: indices.iter().map(|&i| self.pairs[i]).collect(),
         }
     }
 
-    /// A number that is different, as good as always, when any id of any pair is. Saved with a
-    /// checkpoint it tells whether training goes on with the data that it began with.
+    /// A hash of all token ids. It is saved with a checkpoint, to detect that training continues with
+    /// other data.
     pub fn fingerprint(&self) -> u64 {
         [&self.source, &self.target]
             .into_iter()
@@ -129,7 +130,7 @@ impl fmt::Display for Report {
         } = self;
         write!(
             f,
-            "{kept} of {pairs} pairs kept, {empty} with an empty side and {too_long} too long left out"
+            "kept {kept} of {pairs} pairs, skipped {empty} with an empty side and {too_long} that are too long"
         )
     }
 }

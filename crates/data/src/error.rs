@@ -1,29 +1,30 @@
-//! What can go wrong between a file name and a batch.
+//! Errors of reading, tokenizing and batching text.
 
 use crate::{MAX_LINE_BYTES, Position, Report};
+use attend_config::ConfigError;
 use std::io;
 use std::path::PathBuf;
 
-/// The result of everything in this crate that can fail.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Each message is one line that says what and where; [`Error::hint`] says how to fix it.
+/// Each message is one line that names the problem and its place. [`Error::hint`] says how to fix it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file that the config names does not exist. `tried` holds the other names looked for.
+    /// A file that the config names does not exist. `tried` has the other names that were tried.
     #[error("no such file: {}{}", path.display(), nor(tried))]
     MissingFile { path: PathBuf, tried: Vec<PathBuf> },
 
-    /// The operating system refused to read a file.
+    /// A file could not be read.
     #[error("cannot read {}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 
-    /// The operating system refused to write a file.
+    /// A file could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
 
-    /// A gzip file is truncated, corrupt or followed by something else.
+    /// A gzip file is truncated or corrupt, or other data follows it.
     #[error("{}: damaged gzip data after line {line}: {source}", path.display())]
     DamagedGzip {
         path: PathBuf,
@@ -36,10 +37,10 @@ pub enum Error {
     InvalidUtf8 { path: PathBuf, line: usize },
 
     /// A line (counted from 1) is longer than [`MAX_LINE_BYTES`].
-    #[error("{}:{line}: a line of more than {MAX_LINE_BYTES} bytes", path.display())]
+    #[error("{}:{line}: the line has more than {MAX_LINE_BYTES} bytes", path.display())]
     LongLine { path: PathBuf, line: usize },
 
-    /// The two sides of a corpus do not have the same number of lines.
+    /// The two files of a corpus do not have the same number of lines.
     #[error(
         "{} has {source_lines} lines but {} has {target_lines}",
         source_path.display(), target_path.display()
@@ -51,56 +52,60 @@ pub enum Error {
         target_lines: usize,
     },
 
-    /// There is not one line in any of the files.
+    /// None of the files has a line.
     #[error("no sentences in {}", list(paths))]
     EmptyCorpus { paths: Vec<PathBuf> },
 
-    /// Every pair was left out.
-    #[error("no pair is left to train on: {report}")]
+    /// All pairs were skipped.
+    #[error("no pairs to train on: {report}")]
     NothingLeft { report: Report },
 
     /// A tokenizer file that cannot be used.
     #[error("{place}: not a usable tokenizer: {message}")]
     Tokenizer { place: String, message: String },
 
-    /// A tokenizer file without a token that translation needs.
+    /// A tokenizer file has no `</s>` or `<unk>`.
     #[error("{place}: the tokenizer has no {token} token")]
     MissingToken { place: String, token: &'static str },
 
-    /// A tokenizer file in which something comes after `<pad>`.
+    /// A tokenizer file has tokens after `<pad>`.
     #[error("{place}: <pad> is id {pad} but the last id is {last}")]
     PadNotLast { place: String, pad: u32, last: u32 },
 
-    /// A tokenizer could not be learned from the text.
+    /// A tokenizer could not be trained on the text.
     #[error("cannot train a tokenizer: {message}")]
     Training { message: String },
 
-    /// Text that the tokenizer could not take apart.
+    /// Text could not be encoded.
     #[error("cannot encode text: {message}")]
     Encode { message: String },
 
-    /// Ids that the tokenizer could not put together.
+    /// Token ids could not be decoded.
     #[error("cannot decode ids: {message}")]
     Decode { message: String },
+
+    /// A model that does not read text was given text.
+    #[error("the source of this model is not text")]
+    SourceNotText,
 
     /// An id that is not in the vocabulary.
     #[error("cannot decode id {id}: the vocabulary has {vocab_size} tokens")]
     UnknownId { id: u32, vocab_size: usize },
 
-    /// A setting that makes no sense.
-    #[error("data.{key}: {message}")]
-    Config { key: &'static str, message: String },
+    /// A value of the config that is refused.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
 
-    /// A saved position beyond the end of its epoch.
+    /// A saved position is beyond the end of its epoch.
     #[error(
-        "cannot go on at batch {} of epoch {}: that epoch has {batches} batches",
+        "cannot continue at batch {} of epoch {}: the epoch has {batches} batches",
         position.index, position.epoch
     )]
     Position { position: Position, batches: usize },
 }
 
 impl Error {
-    /// How to fix it, where that can be told.
+    /// How to fix it, if that is known.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::MissingFile { path, .. } if path.is_relative() => {
@@ -108,34 +113,34 @@ impl Error {
             }
             Self::MissingFile { .. } | Self::Io { .. } | Self::Write { .. } => return None,
             Self::DamagedGzip { path, .. } => {
-                format!("check it with `gzip -t {}`, then fetch it again", path.display())
+                format!("check it with `gzip -t {}`, and download or compress it again", path.display())
             }
             Self::InvalidUtf8 { path, .. } => format!(
-                "convert it with `iconv -t UTF-8 -f <its encoding> {}`; of compressed files only gzip is read",
+                "convert it with `iconv -t UTF-8 -f <its encoding> {}`; gzip is the only compression that is supported",
                 path.display()
             ),
             Self::LongLine { .. } => {
-                "put one sentence on each line, lines ending in LF or CR LF".into()
+                "put one sentence on each line; lines end with LF or CR LF".into()
             }
             Self::UnequalLines { .. } => {
                 "line n of one file must be the translation of line n of the other".into()
             }
             Self::EmptyCorpus { .. } => "put one sentence on each line".into(),
             Self::NothingLeft { report } if report.too_long > 0 => {
-                "raise data.max_length or put one sentence on each line".into()
+                "raise data.max_length, or put one sentence on each line".into()
             }
-            Self::NothingLeft { .. } => "give sentences on both sides".into(),
+            Self::NothingLeft { .. } => "both files must have text on the same line".into(),
             Self::Tokenizer { .. } => {
-                "data.tokenizer.file takes a tokenizer.json as written by Hugging Face tokenizers; \
-                 leave it out to train one"
+                "data.tokenizer.file must be a tokenizer.json in the format of Hugging Face tokenizers; \
+                 leave the key out to train a tokenizer"
                     .into()
             }
             Self::MissingToken { token, .. } => {
-                format!("add {token} to the tokenizer's vocabulary, or leave data.tokenizer.file out to train one")
+                format!("add {token} to the tokenizer's vocabulary, or leave data.tokenizer.file out to train a tokenizer")
             }
             Self::PadNotLast { .. } => {
-                "models keep <pad> as the last row of their embedding, where it is never predicted: \
-                 give <pad> the last id, or remove it and it will be added there"
+                "<pad> must be the last row of the embedding matrix, which is never predicted: give it the \
+                 last id, or remove it, and it is added there"
                     .into()
             }
             Self::Training { .. } => {
@@ -149,7 +154,11 @@ impl Error {
             Self::UnknownId { .. } => {
                 "the model and the tokenizer do not belong together".into()
             }
-            Self::Encode { .. } | Self::Decode { .. } | Self::Config { .. } => return None,
+            Self::Config(error) => error.hint.clone(),
+            Self::SourceNotText => {
+                "it has no tokenizer.source.json: give it features, or use a model that reads text".into()
+            }
+            Self::Encode { .. } | Self::Decode { .. } => return None,
         };
         Some(hint)
     }

@@ -1,17 +1,18 @@
 //! Parallel text to packed batches, in a reproducible order.
 //!
-//! The files follow the way of a sentence:
+//! In the order in which text passes through them:
 //!
-//! | file | what it does |
+//! | file | contents |
 //! |---|---|
 //! | `config` | the `[data]` section |
-//! | `paths` | names in the config to files on disk |
-//! | `lines` | bytes to lines: gzip, UTF-8, line ends |
-//! | `corpus` | two files to sentence pairs |
-//! | `tokenizer/` | text to token ids and back |
-//! | `dataset` | every pair as ids, what cannot be trained on left out and counted |
-//! | `order` | which pairs make a batch, and when: a pure function of (seed, epoch) |
-//! | `batch` | pairs laid end to end |
+//! | `paths` | finds the files that the config names |
+//! | `lines` | reads a file as lines: gzip, UTF-8, line endings |
+//! | `corpus` | reads two files as sentence pairs |
+//! | `tokenizer/` | encodes text as token ids, and decodes them |
+//! | `dataset` | all pairs as token ids; filters and counts pairs that are empty or too long |
+//! | `batching` | cuts sequences of different lengths into batches |
+//! | `sampler` | the order of the training batches, a pure function of (seed, epoch) |
+//! | `batch` | sentence pairs packed for a model |
 //!
 //! ```
 //! use attend_data::{Batches, Corpus, Dataset, Position, TokenizerConfig, Tokenizers};
@@ -30,27 +31,29 @@
 //! let mut batches = Batches::new(Arc::new(dataset), 4096, 1, Position::START)?;
 //! let (batch, position) = batches.next_batch();
 //! assert_eq!(batch.pairs.len(), 2);
-//! assert_eq!(position, Position { epoch: 1, index: 0 }); // one batch made the whole epoch
+//! assert_eq!(position, Position { epoch: 1, index: 0 }); // the epoch has one batch
 //! # Ok(())
 //! # }
 //! ```
 
 mod batch;
+mod batching;
 mod config;
 mod corpus;
 mod dataset;
 mod error;
 mod lines;
-mod order;
 mod paths;
+mod sampler;
 mod tokenizer;
 
-pub use batch::{Batch, Sentences};
+pub use batch::Batch;
+pub use batching::{Epoch, Lengths, batches_by_length};
 pub use config::{DataConfig, TokenizerConfig, TokenizerFiles, TokenizerKind};
 pub use corpus::Corpus;
 pub use dataset::{Dataset, Report};
 pub use error::{Error, Result};
 pub use lines::{Lines, MAX_LINE_BYTES, read_lines};
-pub use order::{Batches, Epoch, Lengths, Order, Position};
 pub use paths::{FilePair, PathPair, Paths};
+pub use sampler::{BatchSampler, Batches, Position};
 pub use tokenizer::{EOS, PAD, Tokenizer, Tokenizers, UNK};

@@ -1,4 +1,4 @@
-//! Bytes to lines: the only place that knows of gzip, UTF-8 and line ends.
+//! Reading text as lines. Gzip, UTF-8 and line endings are handled here and nowhere else.
 
 use crate::{Error, Result};
 use flate2::bufread::MultiGzDecoder;
@@ -6,21 +6,22 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-/// The longest line that is read. A longer one is an error rather than a memory of gigabytes.
+/// Maximum length of a line. A longer line is an error, so that a file without line endings does not
+/// fill the memory.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const BOM: [u8; 3] = [0xef, 0xbb, 0xbf];
 
-/// The lines of a text, one at a time.
+/// An iterator over the lines of a text.
 ///
-/// Gzip is known by its first bytes, and its members may be concatenated. Lines end at LF alone;
-/// a CR before it goes, as does a byte order mark at the start. Whatever else Unicode counts as a
-/// line end (U+2028, U+0085, VT, FF) is text: translators' line counts must agree with `wc -l`.
+/// Gzip is detected by its first bytes, and can have several members. A line ends with LF; one CR
+/// before it is removed, and so is a byte order mark at the start. The other line endings of Unicode
+/// (U+2028, U+0085, VT, FF) are text, so that the number of lines is that of `wc -l`.
 pub struct Lines {
     reader: Box<dyn BufRead + Send>,
     path: PathBuf,
-    read: usize, // lines so far
+    read: usize, // number of lines read
     gzip: bool,
     failed: bool,
 }
@@ -47,7 +48,7 @@ impl Lines {
         Self::new(file, path)
     }
 
-    /// The lines of any reader, such as stdin. Errors call it by `name`.
+    /// The lines of a reader, such as stdin. `name` is used in errors.
     pub fn new(mut reader: impl Read + Send + 'static, name: impl Into<PathBuf>) -> Result<Self> {
         let path = name.into();
         let mut head = Vec::new();
@@ -61,12 +62,11 @@ impl Lines {
             })?;
         let gzip = head == GZIP;
         let whole = BufReader::with_capacity(1 << 16, Cursor::new(head).chain(reader));
-        let reader: Box<dyn BufRead + Send> = match gzip {
-            true => Box::new(BufReader::with_capacity(
-                1 << 16,
-                MultiGzDecoder::new(whole),
-            )),
-            false => Box::new(whole),
+        let reader: Box<dyn BufRead + Send> = if gzip {
+            let decoder = MultiGzDecoder::new(whole);
+            Box::new(BufReader::with_capacity(1 << 16, decoder))
+        } else {
+            Box::new(whole)
         };
         Ok(Self {
             reader,
@@ -109,13 +109,11 @@ impl Lines {
 
     fn broken(&self, source: io::Error) -> Error {
         let path = self.path.clone();
-        match self.gzip {
-            true => Error::DamagedGzip {
-                path,
-                line: self.read,
-                source,
-            },
-            false => Error::Io { path, source },
+        if self.gzip {
+            let line = self.read;
+            Error::DamagedGzip { path, line, source }
+        } else {
+            Error::Io { path, source }
         }
     }
 }
@@ -123,7 +121,7 @@ impl Lines {
 impl Iterator for Lines {
     type Item = Result<String>;
 
-    /// The next line. After an error there are no more.
+    /// The next line. After an error, there are no more lines.
     fn next(&mut self) -> Option<Result<String>> {
         if self.failed {
             return None;

@@ -1,4 +1,4 @@
-//! Names in the config to files on disk.
+//! Finding the files that a config names.
 
 use crate::{Error, Result};
 use schemars::JsonSchema;
@@ -7,13 +7,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where a parallel corpus lies: one pair of files, or several that are read one after another.
+/// The files of a parallel corpus: one pair, or several that are read in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Paths {
     /// One pair of files.
     One(PathPair),
-    /// Several pairs of files, taken together as one corpus.
+    /// Several pairs of files, which are one corpus.
     Many(Vec<PathPair>),
 }
 
@@ -24,11 +24,11 @@ pub enum PathPair {
     /// A prefix such as "data/train", to which ".en" and ".de" (or ".en.gz" and ".de.gz") are
     /// added.
     Prefix(PathBuf),
-    /// Both names in full.
+    /// Both file names.
     Files(FilePair),
 }
 
-/// A source file and its translation, line by line.
+/// A source file, and a target file with its translation line by line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FilePair {
@@ -39,7 +39,7 @@ pub struct FilePair {
 }
 
 impl Paths {
-    /// The files meant, for these language tags. All of them exist: a missing one is an error.
+    /// The files for these language tags. A file that does not exist is an error.
     pub fn resolve(&self, source: &str, target: &str) -> Result<Vec<FilePair>> {
         let pairs = match self {
             Self::One(pair) => std::slice::from_ref(pair),
@@ -90,7 +90,7 @@ impl From<FilePair> for Paths {
     }
 }
 
-/// `prefix.language`, or else `prefix.language.gz`. A dot within the prefix stays.
+/// `prefix.language`, or `prefix.language.gz` if the former does not exist. The prefix can contain dots.
 fn with_language(prefix: &Path, language: &str) -> Result<PathBuf> {
     let mut name = prefix.as_os_str().to_owned();
     name.push(".");
@@ -108,7 +108,7 @@ fn with_language(prefix: &Path, language: &str) -> Result<PathBuf> {
     }
 }
 
-// By hand, because the message of a derived untagged enum names neither the key nor what is wrong.
+// Not derived, because the error of a derived untagged enum names neither the key nor the problem.
 impl<'de> Deserialize<'de> for Paths {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         struct PathsVisitor;

@@ -1,38 +1,40 @@
+use attend_batch::Packed;
 use attend_data::{Tokenizer, Tokenizers};
-use attend_model::{AttentionMap, Packed, Path, Place, Seq2Seq, on_pool};
+use attend_model::{AttentionMap, Kernels, Place, Seq2Seq};
+use attend_ops::on_pool;
 use candle_core::DType;
 
 use crate::heatmap::{Axes, Panel, Picture};
 use crate::pieces::pieces;
 use crate::{DecodeConfig, Error, Result, Translator};
 
-/// What a decoder reads before the first token. The vocabulary has no name for it, books have.
+/// The decoder's first input. The vocabulary has no text for it, so the usual `<s>` is shown.
 const START: &str = "<s>";
 
-/// A sentence and its translation in, what attends to what out.
+/// Computes the attention maps of a sentence pair.
 pub struct Aligner<'a> {
     model: &'a dyn Seq2Seq,
     tokenizers: &'a Tokenizers,
     translator: Translator<'a>,
-    path: Path,
+    kernels: Kernels,
 }
 
 /// One side of a sentence pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentence {
     pub text: String,
-    /// With `</s>` at the end.
+    /// Ends in `</s>`.
     pub tokens: Vec<u32>,
-    /// The same tokens, readable.
+    /// The tokens as readable text.
     pub pieces: Vec<String>,
 }
 
-/// A sentence, its translation, and how the model attends to them.
+/// A sentence, its translation and the model's attention maps.
 #[derive(Clone, Debug)]
 pub struct Alignment {
     pub source: Sentence,
     pub target: Sentence,
-    /// None if the model has no attention.
+    /// Empty if the model has no attention.
     pub maps: Vec<AttentionMap>,
 }
 
@@ -41,24 +43,24 @@ impl<'a> Aligner<'a> {
         model: &'a dyn Seq2Seq,
         tokenizers: &'a Tokenizers,
         config: &'a DecodeConfig,
-        path: Path,
+        kernels: Kernels,
     ) -> Self {
         Self {
             model,
             tokenizers,
-            translator: Translator::new(model, tokenizers, config, path),
-            path,
+            translator: Translator::new(model, tokenizers, config, kernels),
+            kernels,
         }
     }
 
-    /// With `target` as the translation, or else the model's own. The model reads it token by token
-    /// and at each is asked what it attends to, whatever it would have said itself.
+    /// Computes the attention maps of `text` and `target`, with teacher forcing. Without `target`, the
+    /// model's own translation is used.
     pub fn align(&self, text: &str, target: Option<&str>) -> Result<Alignment> {
-        let source = Sentence::encode(self.tokenizers.source(), text)?;
+        let source = Sentence::encode(self.tokenizers.require_source()?, text)?;
         if text.trim().is_empty() || source.tokens.len() < 2 {
             return Err(Error::Usage {
-                message: "there is no word to translate".into(),
-                hint: "give a sentence".into(),
+                message: "the source sentence is empty".into(),
+                hint: "give a sentence with at least one word".into(),
             });
         }
         let target = match target {
@@ -71,9 +73,9 @@ impl<'a> Aligner<'a> {
             }
         };
         let maps = on_pool(|| {
-            let source = Packed::of_sentences(&[&source.tokens]);
-            let target = Packed::of_sentences(&[&target.tokens]);
-            self.model.attention(&source, &target, self.path)
+            let source = Packed::of_sentences([&source.tokens]).into();
+            let target = Packed::of_sentences([&target.tokens]);
+            self.model.attention(&source, &target, self.kernels)
         })?;
         Ok(Alignment {
             source,
@@ -100,7 +102,7 @@ impl Sentence {
 }
 
 impl Alignment {
-    /// What attends, as pieces: the rows of a map.
+    /// The text of the queries: the rows of a map.
     pub fn queries(&self, place: Place) -> &[String] {
         match place {
             Place::Encoder => &self.source.pieces,
@@ -108,21 +110,21 @@ impl Alignment {
         }
     }
 
-    /// What is attended to, as pieces: the columns of a map. What predicts a token of the target
-    /// has read only those before it, so a decoder's columns are one behind its rows.
+    /// The text of the keys: the columns of a map. The decoder's inputs are the target shifted right
+    /// by one token, so the columns of its self-attention are `<s>` and all tokens but the last.
     pub fn keys(&self, place: Place) -> Vec<String> {
         let pieces = match place {
             Place::Encoder | Place::Cross => return self.source.pieces.clone(),
             Place::Decoder => &self.target.pieces,
         };
-        let read = pieces[..pieces.len().saturating_sub(1)].iter().cloned();
-        std::iter::once(START.to_string()).chain(read).collect()
+        let inputs = pieces[..pieces.len().saturating_sub(1)].iter().cloned();
+        std::iter::once(START.to_string()).chain(inputs).collect()
     }
 
-    /// Draws maps of one place: rows are layers, columns heads.
+    /// Draws maps of one [`Place`] as a grid: rows are layers, columns are heads.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `maps` is empty.
     pub fn draw(&self, maps: &[&AttentionMap]) -> Result<Picture> {
         let place = maps[0].place;
         let several = self.maps.iter().filter(|map| map.place == place).nth(1);
@@ -141,10 +143,10 @@ impl Alignment {
         Ok(picture.described(self.description(place)))
     }
 
-    /// Draws the mean of maps of one place.
+    /// Draws the mean of maps of one [`Place`].
     ///
     /// # Panics
-    /// If there are none.
+    /// If `maps` is empty.
     pub fn draw_mean(&self, maps: &[&AttentionMap]) -> Result<Picture> {
         if maps.len() == 1 {
             return self.draw(maps);
@@ -178,11 +180,12 @@ impl Alignment {
     }
 }
 
-/// A row for each query.
+/// The weights of a map, a row for each query. An error if a weight is not finite.
 fn weights(map: &AttentionMap) -> Result<Vec<Vec<f32>>> {
     let weights: Vec<Vec<f32>> = map.weights.to_dtype(DType::F32)?.to_vec2()?;
-    match weights.iter().flatten().all(|weight| weight.is_finite()) {
-        true => Ok(weights),
-        false => Err(Error::NotANumber),
+    if weights.iter().flatten().all(|weight| weight.is_finite()) {
+        Ok(weights)
+    } else {
+        Err(Error::NotANumber)
     }
 }

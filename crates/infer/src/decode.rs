@@ -1,44 +1,48 @@
-use attend_model::ConfigError;
+use attend_config::{ConfigError, check_ranges};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// Beams wider than this are taken for a slip of the pen.
-const WIDEST: usize = 1000;
 
 /// `[decode]`: how a trained model translates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DecodeConfig {
-    /// How many translations of a sentence are followed at once; 1 is greedy search.
+    /// The beam size. 1 is greedy search. More than 10 rarely helps.
+    #[schemars(range(min = 1, max = 1000))]
     pub beam: usize,
-    /// How much long translations are favoured: translations are ranked by their log-probability,
-    /// divided by a measure of length to this power. 0 ranks by probability alone.
+    /// Translations are ranked by log-probability / L^`length_penalty`, where L is `length_measure`.
+    /// Values above 0 favour long translations. 0 ranks by probability alone.
     pub length_penalty: f32,
-    /// That measure of length.
+    /// How the length of a translation is measured for `length_penalty`.
     pub length_measure: LengthMeasure,
-    /// The most tokens of a translation, `</s>` included.
+    /// Maximum number of tokens in a translation, including `</s>`. At least 2: one token and `</s>`.
+    #[schemars(range(min = 2))]
     pub max_length: usize,
-    /// A translation of n source tokens has at most n times this many tokens, plus 10: so that a
-    /// model that does not find an end stops before `max_length`.
+    /// A sentence of n source tokens has a translation of at most n times this many tokens, plus 10. A
+    /// model that does not predict `</s>` then stops before `max_length`.
+    #[schemars(range(min = 0))]
     pub max_length_ratio: f32,
-    /// How much is translated at once: the source tokens of a batch times `beam`. Bounds memory; a
-    /// sentence that is longer makes a batch of its own.
+    /// Batch size in source tokens times `beam`. A smaller batch needs less memory. A sentence that is
+    /// longer is a batch of its own.
+    #[schemars(range(min = 1))]
     pub batch_tokens: usize,
 }
 
-/// What a translation's log-probability is divided by, before the power `length_penalty`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// How the length of a translation is measured, including `</s>`. Its log-probability is divided by this
+/// length to the power of `length_penalty`.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum LengthMeasure {
-    /// (5 + tokens) / 6 (Wu et al. 2016, equation 14): gentle on short translations.
+    /// (5 + tokens) / 6 (Wu et al. 2016, equation 14), which changes little for short translations.
     #[default]
     Gnmt,
-    /// The number of tokens, as Hugging Face's `generate` has it.
+    /// The number of tokens, as in Hugging Face's `generate`.
     Tokens,
 }
 
 impl LengthMeasure {
-    /// The measure of so many tokens, `</s>` included.
+    /// The length of a translation of this many tokens, including `</s>`.
     pub(crate) fn of(self, tokens: usize) -> f64 {
         match self {
             LengthMeasure::Gnmt => (5.0 + tokens as f64) / 6.0,
@@ -61,56 +65,12 @@ impl Default for DecodeConfig {
 }
 
 impl DecodeConfig {
+    /// Checks every value.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let Self {
-            beam,
-            length_penalty,
-            length_measure: _,
-            max_length,
-            max_length_ratio,
-            batch_tokens,
-        } = *self;
-        let check = |good, key, message: String, hint: &str| match good {
-            true => Ok(()),
-            false => Err(ConfigError {
-                key,
-                message: format!("is {message}"),
-                hint: hint.to_string(),
-            }),
-        };
-        check(
-            (1..=WIDEST).contains(&beam),
-            "decode.beam",
-            beam.to_string(),
-            "it must be from 1 (greedy search) to 1000; more than 10 rarely helps",
-        )?;
-        check(
-            length_penalty.is_finite(),
-            "decode.length_penalty",
-            length_penalty.to_string(),
-            "it must be a number; 0 ranks by probability alone",
-        )?;
-        check(
-            max_length >= 2,
-            "decode.max_length",
-            max_length.to_string(),
-            "it must be at least 2: one token and </s>",
-        )?;
-        check(
-            max_length_ratio.is_finite() && max_length_ratio >= 0.0,
-            "decode.max_length_ratio",
-            max_length_ratio.to_string(),
-            "it must be a number and not below 0",
-        )?;
-        check(
-            batch_tokens >= 1,
-            "decode.batch_tokens",
-            batch_tokens.to_string(),
-            "it must be at least 1",
-        )
+        check_ranges(self, "decode")
     }
 
-    /// The most tokens of a translation of this many source tokens, `</s>` included.
+    /// Maximum number of tokens in a translation of this many source tokens, including `</s>`.
     pub(crate) fn limit(&self, source_tokens: usize) -> usize {
         let by_ratio = source_tokens as f64 * f64::from(self.max_length_ratio);
         self.max_length.min((by_ratio as usize).saturating_add(10))
@@ -122,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_valid_and_what_cannot_be_is_refused_by_name() {
+    fn the_defaults_are_valid_and_values_out_of_range_are_refused_by_key() {
         let defaults = DecodeConfig::default();
         assert_eq!(defaults.validate(), Ok(()));
         type Change = fn(&mut DecodeConfig);
@@ -147,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_translation_is_limited_by_its_source_and_by_the_longest_allowed() {
+    fn a_translation_is_limited_by_its_source_and_by_max_length() {
         let config = DecodeConfig::default();
         assert_eq!([1, 10, 100].map(|n| config.limit(n)), [13, 40, 256]);
     }

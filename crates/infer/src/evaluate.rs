@@ -1,7 +1,7 @@
 use crate::metrics::{Score, bleu, chrf};
 use crate::{Result, Translator};
 
-/// How good the translations of a test set are.
+/// The translations of a test set and their scores.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     /// The best translation of every line.
@@ -10,7 +10,7 @@ pub struct Evaluation {
     pub chrf: Score,
 }
 
-/// Translates `source` and compares it with `references`, line by line.
+/// Translates `source` and scores the translations against `references`, line by line.
 pub fn evaluate(
     translator: &Translator,
     source: &[impl AsRef<str> + Sync],

@@ -1,29 +1,29 @@
-//! A trained bundle made useful: search, translate, evaluate, draw.
+//! Inference with a trained bundle: translation, evaluation and attention heatmaps.
 //!
-//! | file | what it does |
+//! | file | contents |
 //! |---|---|
-//! | `bundle/` | the files that translating needs, read and written |
-//! | `decode` | the `[decode]` section |
-//! | `search/` | a source to its likeliest translations, as tokens |
-//! | `translate` | lines in, lines out |
-//! | `evaluate` | how good those lines are |
-//! | `metrics/` | BLEU and chrF |
-//! | `align` | a sentence pair to what attends to what |
-//! | `pieces` | tokens to be looked at one by one |
-//! | `heatmap/` | attention as a picture |
-//! | `cli` | what the command lines of `train` and `infer` share |
+//! | `bundle/` | reads and writes the files of a bundle |
+//! | `run/` | reads and verifies the folder of a run |
+//! | `decode` | the `[decode]` section of the config |
+//! | `search/` | greedy and beam search over tokens |
+//! | `translate` | translates lines of text |
+//! | `evaluate` | translates a test set and scores the translations |
+//! | `metrics/` | BLEU and chrF2 |
+//! | `align` | computes the attention maps of a sentence pair |
+//! | `pieces` | the readable text of single tokens |
+//! | `heatmap/` | draws attention weights as SVG or PNG |
 //!
 //! ```no_run
 //! use attend_infer::{Bundle, Translator};
-//! use attend_model::Path;
+//! use attend_model::Kernels;
 //! use candle_core::Device;
 //!
 //! # fn main() -> attend_infer::Result<()> {
 //! let bundle = Bundle::open("runs/quickstart".as_ref(), &Device::Cpu)?;
-//! let path = Path::of(&Device::Cpu);
-//! let translator = Translator::new(&*bundle.model, &bundle.tokenizers, &bundle.decode, path);
+//! let kernels = Kernels::of(&Device::Cpu);
+//! let translator = Translator::new(&*bundle.model, &bundle.tokenizers, &bundle.decode, kernels);
 //! let translations = translator.translate(&["a dog runs", ""])?;
-//! assert_eq!(translations.len(), 2); // one for every line, in order
+//! assert_eq!(translations.len(), 2); // one for each line, in order
 //! assert_eq!(translations[1].text(), "");
 //! # Ok(())
 //! # }
@@ -31,18 +31,18 @@
 
 mod align;
 mod bundle;
-pub mod cli;
 mod decode;
 mod error;
 mod evaluate;
 pub mod heatmap;
 pub mod metrics;
 mod pieces;
+pub mod run;
 mod search;
 mod translate;
 
 pub use align::{Aligner, Alignment, Sentence};
-pub use bundle::{Bundle, BundleConfig, Entry, Manifest, sha256};
+pub use bundle::{Bundle, BundleConfig, Entry, Manifest, sha256, vocabularies};
 pub use decode::{DecodeConfig, LengthMeasure};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};

@@ -1,21 +1,18 @@
-//! `infer`: use a trained model.
+//! `infer`: translates, evaluates and draws attention with a trained model.
 
 mod commands;
 
 use std::process::ExitCode;
 
-use attend_infer::{Result, cli};
+use attend_infer::Error;
 use clap::{Parser, Subcommand};
 
 use commands::{attend, evaluate, translate};
 
-#[global_allocator]
-static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// Use a trained model: translate text, measure how well it translates, or draw what it attends to.
+/// Translate with a trained model, score its translations, or draw its attention.
 ///
-/// RUN is the folder that `train` wrote (its best checkpoint is taken), one of the checkpoints in
-/// it, or a bundle.
+/// RUN is the folder that `train` wrote (its best checkpoint is used), one of its checkpoints, or a
+/// bundle.
 #[derive(Parser)]
 #[command(name = "infer", version)]
 struct Cli {
@@ -32,16 +29,30 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    cli::start_log("warn");
-    match run(cli) {
-        Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads our output has had enough of it: `infer translate … | head`.
-        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
-        Err(error) => cli::report(&error, error.hint()),
+    attend_cli::start_log("warn");
+    let Err(error) = run(cli) else {
+        return ExitCode::SUCCESS;
+    };
+    let ours = error.downcast_ref::<Error>();
+    // The reader closed the output pipe, as in `infer translate … | head`.
+    if ours.is_some_and(Error::is_broken_pipe) {
+        return ExitCode::SUCCESS;
     }
+    attend_cli::report(error.as_ref(), hint(&error))
 }
 
-fn run(cli: Cli) -> Result<()> {
+/// How to fix it, where that is known.
+fn hint(error: &anyhow::Error) -> Option<String> {
+    let of_cli = error.downcast_ref::<attend_cli::Error>();
+    let of_data = error.downcast_ref::<attend_data::Error>();
+    let ours = error.downcast_ref::<Error>();
+    of_cli
+        .map(|error| error.hint.clone())
+        .or_else(|| of_data?.hint())
+        .or_else(|| ours?.hint())
+}
+
+fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::Translate(args) => translate::run(args),
         Command::Evaluate(args) => evaluate::run(args),

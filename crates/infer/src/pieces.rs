@@ -1,37 +1,38 @@
-//! Tokens to be looked at one by one.
+//! The readable text of single tokens, for labels.
 
 use attend_data::Tokenizer;
 use unicode_width::UnicodeWidthChar;
 
-/// What SentencePiece and what GPT-2 make of the space before a word.
+/// The marks of SentencePiece and GPT-2 for the space before a word.
 const SPACES: [char; 2] = ['▁', 'Ġ'];
-/// A space that can be seen.
+/// A visible space.
 const SPACE: &str = "␣";
-/// What stands before a piece that goes on with a word, as grammars write a suffix.
+/// The prefix of a piece that continues a word, as in the notation for suffixes: `-ed`.
 const SUFFIX: char = '-';
 
-/// Each token as a reader would write it: `▁work`, `ed` as `work`, `-ed`. A token that is only a
-/// part of a character, or is special, is as it stands in the vocabulary.
+/// The readable text of each token: `▁work`, `ed` become `work`, `-ed`. A special token, or a token
+/// that is an incomplete UTF-8 sequence, is unchanged.
 pub(crate) fn pieces(tokenizer: &Tokenizer, ids: &[u32]) -> Vec<String> {
     let pieces: Vec<Piece> = ids.iter().map(|&id| Piece::of(tokenizer, id)).collect();
-    // Where no piece says that it begins a word, all do (words) or none is one (characters).
+    // If no piece is marked as the start of a word, tokens are whole words or single characters.
     let marked = pieces.iter().any(|piece| piece.kind == Kind::Start);
-    let mut within = false; // whether the token before was of a word, which may go on
-    let read = pieces.into_iter().map(|Piece { text, kind }| {
+    let mut in_word = false; // whether the previous token is part of a word
+    let texts = pieces.into_iter().map(|Piece { text, kind }| {
         let suffix = kind == Kind::Suffix
-            || (kind == Kind::Plain && marked && within && text.starts_with(is_of_words));
-        within = kind != Kind::Apart;
-        match suffix {
-            true => format!("{SUFFIX}{text}"),
-            false => text,
+            || (kind == Kind::Plain && marked && in_word && text.starts_with(is_spaced_script));
+        in_word = kind != Kind::Other;
+        if suffix {
+            format!("{SUFFIX}{text}")
+        } else {
+            text
         }
     });
-    read.collect()
+    texts.collect()
 }
 
-/// A letter or digit of a script that has spaces between words: of others, such as Chinese, any
-/// piece may be a word.
-fn is_of_words(c: char) -> bool {
+/// Whether this is a letter or digit of a script with spaces between words. In other scripts, such
+/// as Chinese, any piece may be a word.
+fn is_spaced_script(c: char) -> bool {
     c.is_alphanumeric() && c.width() == Some(1)
 }
 
@@ -42,36 +43,37 @@ struct Piece {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Begins a word, and says so.
+    /// Marked as the start of a word.
     Start,
-    /// Goes on with a word, and says so.
+    /// Marked as the continuation of a word.
     Suffix,
-    /// Says neither.
+    /// Not marked.
     Plain,
-    /// Not of a word: special, a space, or a part of a character.
-    Apart,
+    /// Not part of a word: a special token, a space, or an incomplete UTF-8 sequence.
+    Other,
 }
 
 impl Piece {
     fn of(tokenizer: &Tokenizer, id: u32) -> Self {
         let raw = tokenizer.token(id).unwrap_or_else(|| format!("#{id}"));
-        let apart = |text: &str| Self {
+        let other = |text: &str| Self {
             text: text.into(),
-            kind: Kind::Apart,
+            kind: Kind::Other,
         };
         if [tokenizer.eos(), tokenizer.unk(), tokenizer.pad()].contains(&id) {
-            return apart(&raw);
+            return other(&raw);
         }
-        // Decoded, since in some vocabularies letters stand for bytes: `Ã¼` is `ü`.
+        // Byte-level vocabularies map bytes to letters, so tokens are decoded: `Ã¼` is `ü`.
         let text = tokenizer.decode(&[id]).unwrap_or_default();
         if text.contains(char::REPLACEMENT_CHARACTER) {
-            return apart(&raw);
+            return other(&raw);
         }
-        // `Ġ` is a letter too, in Maltese: it is a space where decoding makes it one.
+        // `Ġ` is also a Maltese letter. It is a space only if decoding changes the token.
         let start = raw.starts_with(SPACES[0]) || (raw.starts_with(SPACES[1]) && raw != text);
-        let text = match text.is_empty() {
-            true => raw.trim_start_matches(SPACES),
-            false => text.trim_start_matches(SPACES[0]).trim(),
+        let text = if text.is_empty() {
+            raw.trim_start_matches(SPACES)
+        } else {
+            text.trim_start_matches(SPACES[0]).trim()
         };
         let (text, kind) = match text.strip_prefix("##") {
             Some(rest) if raw.starts_with("##") && !rest.is_empty() => (rest, Kind::Suffix),
@@ -79,9 +81,10 @@ impl Piece {
             _ => (text, Kind::Plain),
         };
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
-        match text.is_empty() {
-            true => apart(SPACE),
-            false => Self { text, kind },
+        if text.is_empty() {
+            other(SPACE)
+        } else {
+            Self { text, kind }
         }
     }
 }
@@ -103,7 +106,7 @@ mod tests {
         pieces(&tokenizer, &tokenizer.encode(text).unwrap())
     }
 
-    /// A tokenizer of this vocabulary, of which every piece is a word.
+    /// The pieces of a text with a word-level tokenizer of this vocabulary.
     fn given(vocabulary: &str, decoder: &str, text: &str) -> Vec<String> {
         let json = format!(
             r#"{{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],
@@ -116,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_words_are_written_like_suffixes() {
+    fn pieces_that_continue_a_word_start_with_a_hyphen() {
         let read = trained(TokenizerKind::Bpe, "dog worked, dagger");
         assert_eq!(read[0], "dog");
         assert!(read[1].starts_with('w'), "{read:?}");
@@ -128,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_characters_are_not_pieces_of_words() {
+    fn word_and_character_tokens_have_no_hyphen() {
         assert_eq!(
             trained(TokenizerKind::Word, "dog worked a dog"),
             ["dog", "worked", "a", "dog", "</s>"]
@@ -140,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_that_stand_for_bytes_are_decoded_if_they_are_whole_characters() {
+    fn byte_level_tokens_are_decoded_if_they_are_complete_characters() {
         let decoder = r#"{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,
             "use_regex":true}"#;
         let read = given(
@@ -152,12 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn the_maltese_letter_is_no_space() {
+    fn a_maltese_letter_is_not_a_space() {
         assert_eq!(given(r#""Ġorġ":2"#, "null", "Ġorġ"), ["Ġorġ", "</s>"]);
     }
 
     #[test]
-    fn pieces_that_say_they_are_suffixes_are_written_as_such() {
+    fn word_pieces_marked_with_two_hashes_start_with_a_hyphen() {
         let read = given(
             r###""work":2,"##ing":3,"##":4"###,
             "null",

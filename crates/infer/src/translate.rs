@@ -1,12 +1,14 @@
-use attend_data::{Epoch, Lengths, Tokenizers};
-use attend_model::{Packed, Pass, Path, Seq2Seq, on_pool};
+use attend_batch::Packed;
+use attend_data::{Tokenizers, batches_by_length};
+use attend_model::{Kernels, Pass, Step};
+use attend_ops::on_pool;
 
-use crate::search::{Beam, Found, Greedy, Last, Rules, search};
+use crate::search::{Beam, Criteria, EndAtLimit, Found, Greedy, Search, Strategy, search};
 use crate::{DecodeConfig, Result};
 
 /// Text in, text out.
 pub struct Translator<'a> {
-    model: &'a dyn Seq2Seq,
+    model: &'a dyn Step,
     tokenizers: &'a Tokenizers,
     config: &'a DecodeConfig,
     pass: Pass,
@@ -53,12 +55,12 @@ impl Translation {
 
 impl<'a> Translator<'a> {
     pub fn new(
-        model: &'a dyn Seq2Seq,
+        model: &'a dyn Step,
         tokenizers: &'a Tokenizers,
         config: &'a DecodeConfig,
-        path: Path,
+        kernels: Kernels,
     ) -> Self {
-        let pass = Pass::eval(path);
+        let pass = Pass::eval(kernels);
         Self {
             model,
             tokenizers,
@@ -74,25 +76,21 @@ impl<'a> Translator<'a> {
     }
 
     fn translate_here(&self, lines: &[impl AsRef<str>]) -> Result<Vec<Translation>> {
-        let sources = self.tokenizers.source().encode_batch(lines)?;
+        let sources = self.tokenizers.require_source()?.encode_batch(lines)?;
         let mut translations = vec![Translation::empty(); lines.len()];
         // A line without a token but `</s>` says nothing.
         let full: Vec<usize> = (0..lines.len())
             .filter(|&i| !lines[i].as_ref().trim().is_empty() && sources[i].len() > 1)
             .collect();
-        let lengths = full.iter().map(|&line| Lengths {
-            source: sources[line].len(),
-            target: 0,
-        });
+        let lengths: Vec<usize> = full.iter().map(|&line| sources[line].len()).collect();
         let budget = self.config.batch_tokens / self.config.beam.max(1);
-        let batches = Epoch::by_length(&lengths.collect::<Vec<_>>(), budget);
-        for batch in batches.iter() {
+        for batch in batches_by_length(&lengths, budget) {
             let lines: Vec<usize> = batch.iter().map(|&i| full[i]).collect();
             let batch: Vec<&[u32]> = lines.iter().map(|&line| &*sources[line]).collect();
             for (line, found) in lines.into_iter().zip(self.search(&batch)?) {
                 let limit = self.config.limit(sources[line].len());
                 translations[line].cut = found[0].tokens.len() >= limit;
-                let hypotheses = found.into_iter().map(|found| self.read(found));
+                let hypotheses = found.into_iter().map(|found| self.hypothesis(found));
                 translations[line].hypotheses = hypotheses.collect::<Result<_>>()?;
             }
         }
@@ -100,27 +98,31 @@ impl<'a> Translator<'a> {
     }
 
     fn search(&self, sources: &[&[u32]]) -> Result<Vec<Vec<Found>>> {
-        let rules = sources.iter().map(|source| Rules {
+        let searches = sources.iter().map(|source| self.search_of(source.len()));
+        let packed = Packed::of_sentences(sources).into();
+        search(self.model, &packed, searches.collect(), &self.pass)
+    }
+
+    /// The search of a sentence of this many source tokens.
+    fn search_of(&self, source_tokens: usize) -> Search {
+        let criteria = Criteria {
             eos: self.tokenizers.target().eos(),
             length_penalty: self.config.length_penalty,
             length_measure: self.config.length_measure,
-            limit: self.config.limit(source.len()),
-            last: Last::Eos,
-        });
-        let packed = Packed::of_sentences(sources);
-        match self.config.beam {
-            0 | 1 => {
-                let strategies = rules.map(Greedy::new).collect();
-                search(self.model, &packed, strategies, &self.pass)
-            }
-            width => {
-                let strategies = rules.map(|rules| Beam::new(width, rules)).collect();
-                search(self.model, &packed, strategies, &self.pass)
-            }
+            limit: self.config.limit(source_tokens),
+        };
+        let Criteria { eos, limit, .. } = criteria;
+        let strategy: Box<dyn Strategy> = match self.config.beam {
+            0 | 1 => Box::new(Greedy::new(criteria)),
+            width => Box::new(Beam::new(width, criteria)),
+        };
+        Search {
+            rules: vec![Box::new(EndAtLimit { eos, limit })],
+            strategy,
         }
     }
 
-    fn read(&self, found: Found) -> Result<Hypothesis> {
+    fn hypothesis(&self, found: Found) -> Result<Hypothesis> {
         let Found { tokens, score } = found;
         let text = self.tokenizers.target().decode(&tokens)?;
         // A token may stand for a line break, and then one line would become two.

@@ -1,13 +1,14 @@
-use candle_core::Device;
+use attend_config::{ConfigError, check_ranges};
+use candle_core::{Device, Tensor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
+use crate::weights::{Init, Values};
 use crate::{
     Recurrent, RecurrentConfig, Seq2Seq, Snail, SnailConfig, Transformer, TransformerConfig,
 };
 
-/// Which model is trained: one table, named after its family.
+/// The model: one table, whose name is the family.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum ModelConfig {
@@ -27,98 +28,41 @@ impl Default for ModelConfig {
     }
 }
 
-/// How many tokens each side has, padding included.
+/// The number of tokens on each side, including `<pad>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vocabularies {
-    pub source: usize,
+    /// None if the source is not text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<usize>,
     pub target: usize,
-    /// Whether both sides use one and the same vocabulary.
+    /// Whether both sides have the same vocabulary.
     pub joint: bool,
 }
 
-/// Numbers that the fused operations hold at once while they train a model, at most.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Activations {
-    /// For each token of the source.
-    pub source: usize,
-    /// For each token of the target.
-    pub target: usize,
-    /// For each token of the source and each place in the longest source: weights that are kept.
-    pub source_to_source: usize,
-    /// For each token of the target and each place in the longest target.
-    pub target_to_target: usize,
-    /// For each token of the target and each place in the longest source.
-    pub target_to_source: usize,
-    /// Whatever the batch.
-    pub fixed: usize,
-}
-
-/// A value of `[model.…]` that cannot be.
-#[derive(Debug, Error, PartialEq, Eq)]
-#[error("{key}: {message}")]
-pub struct ConfigError {
-    /// The key, such as `model.transformer.heads`.
-    pub key: &'static str,
-    pub message: String,
-    pub hint: String,
-}
-
-/// Sizes above this are taken for a slip of the pen.
-const LARGEST: usize = 100_000;
-
-/// Refuses layers, widths and the like that cannot be.
-pub(crate) fn check_sizes(sizes: &[(&'static str, usize)]) -> Result<(), ConfigError> {
-    for &(key, size) in sizes {
-        if !(1..=LARGEST).contains(&size) {
-            return error(key, format!("is {size}"), "it must be from 1 to 100,000");
-        }
-    }
-    Ok(())
-}
-
-/// Refuses dropouts that cannot be.
-pub(crate) fn check_rates(rates: &[(&'static str, f32)]) -> Result<(), ConfigError> {
-    for &(key, rate) in rates {
-        if !(0.0..1.0).contains(&rate) {
-            return error(
-                key,
-                format!("is {rate}"),
-                "it must be at least 0 and below 1",
-            );
-        }
-    }
-    Ok(())
-}
-
-pub(crate) fn error(key: &'static str, message: String, hint: &str) -> Result<(), ConfigError> {
-    let hint = hint.to_string();
-    Err(ConfigError { key, message, hint })
-}
-
 impl ModelConfig {
+    /// Checks every value: its range, and whether it goes together with the others.
     pub fn validate(&self) -> Result<(), ConfigError> {
+        check_ranges(self, "model")?;
         match self {
             ModelConfig::Transformer(config) => config.validate(),
             ModelConfig::Recurrent(config) => config.validate(),
-            ModelConfig::Snail(config) => config.validate(),
+            ModelConfig::Snail(_) => Ok(()),
         }
     }
 
-    /// What needs the vocabularies to judge.
+    /// The same, and what depends on the vocabularies.
     pub fn validate_with(&self, vocabularies: Vocabularies) -> Result<(), ConfigError> {
-        match self {
-            ModelConfig::Transformer(config) => config.validate_with(vocabularies),
-            ModelConfig::Recurrent(config) => config.validate_with(vocabularies),
-            ModelConfig::Snail(config) => config.validate_with(vocabularies),
-        }
+        self.validate()?;
+        self.check_tie(vocabularies.joint)
     }
 
-    /// What training holds beside the parameters: an estimate that is rather too high.
-    pub fn activations(&self, vocabularies: Vocabularies) -> Activations {
+    /// Checks that embeddings are shared only if they can be. `joint` says whether both sides have one
+    /// vocabulary.
+    pub fn check_tie(&self, joint: bool) -> Result<(), ConfigError> {
         match self {
-            ModelConfig::Transformer(config) => config.activations(vocabularies),
-            ModelConfig::Recurrent(config) => config.activations(vocabularies),
-            ModelConfig::Snail(config) => config.activations(vocabularies),
+            ModelConfig::Transformer(config) => config.tie.validate("model.transformer.tie", joint),
+            ModelConfig::Recurrent(config) => config.tie.validate("model.recurrent.tie", joint),
+            ModelConfig::Snail(config) => config.tie.validate("model.snail.tie", joint),
         }
     }
 
@@ -131,39 +75,86 @@ impl ModelConfig {
         }
     }
 
-    /// A model with fresh parameters.
+    /// A model to train, with initial values.
     pub fn build(
         &self,
         vocabularies: Vocabularies,
         seed: u64,
         device: &Device,
     ) -> candle_core::Result<Box<dyn Seq2Seq>> {
-        self.with_seed(vocabularies, Some(seed), device)
+        self.with(vocabularies, Init::new(Values::Seed(seed), device))
     }
 
-    /// A model whose parameters are all zero, to be loaded.
+    /// A model to train whose parameters are all zero, to be replaced by those of a checkpoint.
     pub fn blank(
         &self,
         vocabularies: Vocabularies,
         device: &Device,
     ) -> candle_core::Result<Box<dyn Seq2Seq>> {
-        self.with_seed(vocabularies, None, device)
+        self.with(vocabularies, Init::new(Values::Zeros, device))
     }
 
-    fn with_seed(
+    /// A model of these weights, which does not train: it has no parameters and no gradients. `load` gives each
+    /// tensor by its name; see [`ModelConfig::weight_shapes`].
+    pub fn load(
         &self,
         vocabularies: Vocabularies,
-        seed: Option<u64>,
         device: &Device,
+        load: &mut dyn FnMut(&str) -> candle_core::Result<Tensor>,
+    ) -> candle_core::Result<Box<dyn Seq2Seq>> {
+        self.with(vocabularies, Init::new(Values::Loaded(load), device))
+    }
+
+    pub(crate) fn with(
+        &self,
+        vocabularies: Vocabularies,
+        init: Init,
     ) -> candle_core::Result<Box<dyn Seq2Seq>> {
         Ok(match self {
             ModelConfig::Transformer(config) => {
-                Box::new(Transformer::new(config, vocabularies, seed, device)?)
+                Box::new(Transformer::new(config, vocabularies, init)?)
             }
-            ModelConfig::Recurrent(config) => {
-                Box::new(Recurrent::new(config, vocabularies, seed, device)?)
-            }
-            ModelConfig::Snail(config) => Box::new(Snail::new(config, vocabularies, seed, device)?),
+            ModelConfig::Recurrent(config) => Box::new(Recurrent::new(config, vocabularies, init)?),
+            ModelConfig::Snail(config) => Box::new(Snail::new(config, vocabularies, init)?),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_source_vocabulary_is_written_as_a_number_or_left_out() {
+        let text = Vocabularies {
+            source: Some(8000),
+            target: 9000,
+            joint: false,
+        };
+        let features = Vocabularies {
+            source: None,
+            ..text
+        };
+        for (vocabularies, json) in [
+            (text, r#"{"source":8000,"target":9000,"joint":false}"#),
+            (features, r#"{"target":9000,"joint":false}"#),
+        ] {
+            assert_eq!(serde_json::to_string(&vocabularies).unwrap(), json);
+            let read: Vocabularies = serde_json::from_str(json).unwrap();
+            assert_eq!(read, vocabularies);
+        }
+    }
+
+    #[test]
+    fn a_model_that_reads_text_needs_a_source_vocabulary() {
+        let config = ModelConfig::Snail(SnailConfig::default());
+        let vocabularies = Vocabularies {
+            source: None,
+            target: 9,
+            joint: false,
+        };
+        let error = config.build(vocabularies, 1, &Device::Cpu).err();
+        let error = error.expect("an error").to_string();
+        assert!(error.contains("its source has no vocabulary"), "{error}");
     }
 }

@@ -1,12 +1,14 @@
 //! The tables of tokens that every model has, and which of them are one and the same.
 
-use attend_ops::{DropoutSite, Param, Pass, embed};
-use candle_core::{DType, Result, Tensor};
+use attend_batch::{Packed, Source};
+use attend_config::ConfigError;
+use attend_ops::{DropoutSite, Pass, Weight, embed};
+use candle_core::{DType, Result, Tensor, bail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::params::Init;
-use crate::{ConfigError, Vocabularies};
+use crate::Vocabularies;
+use crate::weights::Init;
 
 /// Which embeddings and output matrices are one and the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -22,20 +24,35 @@ pub enum Tie {
 /// Embeddings `[v, e]` of both sides, and the output matrix `[v, d]`, whose last row, padding, is never
 /// predicted.
 pub(crate) struct Tables {
-    pub(crate) source: Param,
-    pub(crate) target: Param,
-    pub(crate) output: Param,
+    pub(crate) source: Weight,
+    pub(crate) target: Weight,
+    pub(crate) output: Weight,
+}
+
+/// How wide embeddings and outputs are.
+pub(crate) struct Widths {
+    /// e
+    pub(crate) embedding: usize,
+    /// d
+    pub(crate) output: usize,
 }
 
 impl Tables {
     pub(crate) fn new(
         tie: Tie,
         vocabularies: Vocabularies,
-        (e, d): (usize, usize),
+        widths: Widths,
         init: &mut Init,
     ) -> Result<Self> {
+        let Widths {
+            embedding: e,
+            output: d,
+        } = widths;
+        let Some(source_tokens) = vocabularies.source else {
+            bail!("this model reads text, but its source has no vocabulary");
+        };
         if tie == Tie::All {
-            let shared = init.table("model.shared.weight", vocabularies.source, e)?;
+            let shared = init.table("model.shared.weight", source_tokens, e)?;
             return Ok(Self {
                 source: shared.clone(),
                 target: shared.clone(),
@@ -43,7 +60,7 @@ impl Tables {
             });
         }
         let source = "model.encoder.embed_tokens.weight";
-        let source = init.table(source, vocabularies.source, e)?;
+        let source = init.table(source, source_tokens, e)?;
         let target = "model.decoder.embed_tokens.weight";
         let target = init.table(target, vocabularies.target, e)?;
         let output = match tie {
@@ -58,9 +75,20 @@ impl Tables {
     }
 }
 
+/// The token ids of a source; an error if it is not text.
+pub(crate) fn tokens(source: &Source) -> Result<&Packed> {
+    match source {
+        Source::Tokens(tokens) => Ok(tokens),
+        Source::Features(features) => bail!(
+            "this model reads token ids, not rows of {} features",
+            features.width
+        ),
+    }
+}
+
 /// Embeddings times √e, then dropout, without positions: `[n, e]`.
 pub(crate) fn embed_words(
-    table: &Param,
+    table: &Weight,
     ids: &[u32],
     drop: DropoutSite,
     pass: &Pass,
@@ -72,19 +100,15 @@ pub(crate) fn embed_words(
 }
 
 impl Tie {
-    /// `key` is the config's, such as `model.transformer.tie`.
-    pub(crate) fn validate(
-        self,
-        key: &'static str,
-        vocabularies: Vocabularies,
-    ) -> std::result::Result<(), ConfigError> {
-        if self == Tie::All && !vocabularies.joint {
-            return Err(ConfigError {
+    /// Checks that what is shared can be. `key` is the config's, such as `model.transformer.tie`; `joint` says
+    /// whether both sides have one vocabulary.
+    pub(crate) fn validate(self, key: &str, joint: bool) -> std::result::Result<(), ConfigError> {
+        if self == Tie::All && !joint {
+            return Err(ConfigError::new(
                 key,
-                message: "tie = \"all\" needs one vocabulary for both sides".to_string(),
-                hint: "set tie = \"decoder\" or \"none\", or data.tokenizer.joint = true"
-                    .to_string(),
-            });
+                "tie = \"all\" needs one vocabulary for both sides",
+                "set tie = \"decoder\" or \"none\", or share the vocabulary: data.tokenizer.joint = true, or one data.tokenizer.file",
+            ));
         }
         Ok(())
     }

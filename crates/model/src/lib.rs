@@ -1,28 +1,31 @@
 //! A config and parameters to a sequence-to-sequence model. No I/O, no hidden randomness.
 //!
-//! [`Seq2Seq`] is the seam that training and search stand on; [`ModelConfig::build`] makes one.
+//! [`Encode`], [`Train`] and [`Step`] are what training and search know of a model; [`ModelConfig::build`] makes a
+//! [`Seq2Seq`], which is all three.
 
 mod attention;
+mod cache;
 mod config;
 mod embedding;
-mod packed;
-mod params;
+mod footprint;
 mod recurrent;
 mod seq2seq;
 mod snail;
 mod transformer;
+mod weights;
 
-pub use attend_ops::{
-    Loss, Mode, Param, Pass, Path, Segments, log_sum_exp, on_pool, start_threads,
-};
+pub use attend_ops::{Kernels, Loss, Mode, Pass};
 pub use attention::{AlignKind, ContextKind, ScoreKind};
-pub use config::{Activations, ConfigError, ModelConfig, Vocabularies};
+pub use config::{ModelConfig, Vocabularies};
 pub use embedding::Tie;
-pub use packed::Packed;
-pub use params::{LoadError, Params};
+pub use footprint::{BatchSize, Footprint, SearchFootprint, TrainingFootprint};
 pub use recurrent::{
-    AttentionChoice, AttentionConfig, CellKind, Order, Recurrent, RecurrentConfig,
+    AttentionChoice, AttentionConfig, AttentionOrder, CellKind, Recurrent, RecurrentConfig,
 };
-pub use seq2seq::{AttentionMap, Memory, Output, Place, Seq2Seq, State};
+pub use seq2seq::{
+    AttentionMap, DecoderState, Encode, KeptRows, Memory, Output, Penalty, Place, Seq2Seq, Step,
+    Train,
+};
 pub use snail::{Snail, SnailConfig};
-pub use transformer::{Activation, Norm, Scores, Transformer, TransformerConfig};
+pub use transformer::{Activation, NormKind, Scores, Transformer, TransformerConfig};
+pub use weights::{LoadError, Weights};

@@ -1,39 +1,152 @@
-use attend_ops::{Loss, Pass, Path, Segments};
+//! The seam between models and everything that uses them: what encodes ([`Encode`]), what trains ([`Train`]) and
+//! what steps ([`Step`]).
+//!
+//! Search and serving need only what encodes and steps. A model that trains does all three ([`Seq2Seq`]). Each
+//! can be implemented outside this crate: an ensemble, for example, is something that encodes and steps.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use attend_batch::{Packed, Segments, Source};
+use attend_ops::{Kernels, Loss, Pass, Weight, cross_entropy};
 use candle_core::{Result, Tensor};
 
-use crate::attention::Choice;
-use crate::{Packed, Params};
+use crate::Weights;
+
+/// A whole model: it encodes, trains and steps.
+pub trait Seq2Seq: Train + Step {}
+
+impl<M: Train + Step> Seq2Seq for M {}
+
+/// What encodes.
+pub trait Encode: Send + Sync {
+    /// It is an error to give features to a model that reads token ids, and the other way round.
+    fn encode(&self, source: &Source, pass: &Pass) -> Result<Memory>;
+}
+
+/// What trains: teacher forcing and the loss.
+pub trait Train: Encode {
+    fn weights(&self) -> &Weights;
+
+    /// Teacher forcing: the hidden states that predict each position of `target`.
+    fn decode(&self, memory: &Memory, target: &Packed, pass: &Pass) -> Result<Output>;
+
+    /// The output matrix `[v, d]`. Its last row is padding, which is never predicted.
+    fn output_matrix(&self) -> &Weight;
+
+    /// Every attention of one sentence pair under teacher forcing; none if the model has no attention.
+    fn attention(
+        &self,
+        source: &Source,
+        target: &Packed,
+        kernels: Kernels,
+    ) -> Result<Vec<AttentionMap>>;
+
+    /// The label-smoothed cross-entropy, summed over tokens, and in training the model's penalty. The fused
+    /// kernels never hold the `[n, v]` logits whole; the composed ones do.
+    fn loss(&self, output: &Output, target: &Packed, smoothing: f32, pass: &Pass) -> Result<Loss> {
+        let matrix = self.output_matrix();
+        let loss = cross_entropy(&output.hidden, matrix, &target.ids, smoothing, pass)?;
+        match &output.penalty {
+            Some(penalty) if pass.trains() => {
+                let penalty = penalty.of(&loss.each, &target.segments)?;
+                Ok(loss.with(penalty))
+            }
+            _ => Ok(loss),
+        }
+    }
+}
+
+/// What steps: one token after the other.
+pub trait Step: Encode {
+    /// The token that every translation starts from.
+    fn start_token(&self) -> u32;
+
+    /// The state before the first token: `beams` rows for every sentence of the memory.
+    fn start<'a>(
+        &'a self,
+        memory: &Memory,
+        beams: usize,
+        pass: &Pass,
+    ) -> Result<Box<dyn DecoderState + 'a>>;
+}
+
+/// What a decoder keeps between steps: one row for every hypothesis, the hypotheses of a sentence next to each
+/// other. What it holds is up to the model.
+pub trait DecoderState: Send {
+    /// The number of rows.
+    fn rows(&self) -> usize;
+
+    /// Appends one token to each row and returns the logits `[rows, words]` of the next one. Padding is not
+    /// among the words. With `maps`, adds every cross-attention of this step to it, with weights `[rows, s]`.
+    fn step(&mut self, last: &[u32], maps: Option<&mut Vec<AttentionMap>>) -> Result<Tensor>;
+
+    /// Keeps only these rows, in this order. A row may be taken more than once.
+    fn select(&mut self, kept: &[KeptRows]) -> Result<()>;
+}
+
+/// The rows of one sentence that go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptRows {
+    /// The sentence, counted among those of the state. Sentences stay in order.
+    pub sentence: usize,
+    /// Rows of the whole state; they belong to the sentence.
+    pub rows: Vec<usize>,
+}
 
 /// The encoder's output.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Memory {
     /// `[n, d]`
     pub states: Tensor,
     pub segments: Segments,
-    /// What a recurrent decoder starts from, for each of its layers.
-    pub(crate) finals: Vec<Tensor>,
+    /// What only the model that made it understands.
+    private: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// The decoder's output.
-#[derive(Clone, Debug)]
+impl Memory {
+    pub fn new(states: Tensor, segments: Segments) -> Self {
+        Self {
+            states,
+            segments,
+            private: None,
+        }
+    }
+
+    /// The same with something that [`Memory::private`] gives back.
+    pub fn with_private(self, private: impl Any + Send + Sync) -> Self {
+        let private: Option<Arc<dyn Any + Send + Sync>> = Some(Arc::new(private));
+        Self { private, ..self }
+    }
+
+    /// What its maker put there; `None` if the memory is of another model.
+    pub fn private<T: Any>(&self) -> Option<&T> {
+        self.private.as_ref()?.downcast_ref()
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "Memory({:?})", self.states.dims())
+    }
+}
+
+/// The decoder's output under teacher forcing.
 pub struct Output {
-    /// `[n, d]`, each row to predict a token of the target.
+    /// `[n, d]`: row i predicts token i of the target.
     pub hidden: Tensor,
-    /// How a recurrent decoder attended to the source: what it minimises may depend on it.
-    pub(crate) alignment: Option<Alignment>,
+    /// What the model minimises in addition to the cross-entropy.
+    pub penalty: Option<Box<dyn Penalty>>,
 }
 
-/// How the tokens of a target attended to their sources.
-#[derive(Clone, Debug)]
-pub(crate) struct Alignment {
-    /// `[n, s]`: a column for each token of the sentence's source.
-    pub(crate) weights: Tensor,
-    pub(crate) choice: Option<Choice>,
-    /// The source's sentences.
-    pub(crate) keys: Segments,
+/// What a model minimises in addition to the cross-entropy.
+pub trait Penalty: Send {
+    /// A scalar, given the loss of every token of the target.
+    fn of(&self, losses: &[f32], target: &Segments) -> Result<Tensor>;
 }
 
-/// Where an attention stands.
+/// Which attention a map shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// The source to itself.
@@ -44,7 +157,7 @@ pub enum Place {
     Cross,
 }
 
-/// The weights of one attention over a sentence pair.
+/// The weights of one attention head.
 #[derive(Clone, Debug)]
 pub struct AttentionMap {
     pub place: Place,
@@ -52,99 +165,6 @@ pub struct AttentionMap {
     pub layer: usize,
     /// Counted from 0.
     pub head: usize,
-    /// `[queries, keys]`; the query of a target's row is what predicts its token.
+    /// `[queries, keys]`. The query of a target's row is the state that predicts its token.
     pub weights: Tensor,
-}
-
-/// All that search and training know of a model.
-pub trait Seq2Seq: Send + Sync {
-    fn params(&self) -> &Params;
-
-    fn encode(&self, source: &Packed, pass: &Pass) -> Result<Memory>;
-
-    /// Teacher forcing: hidden states for every position of `target`, to predict it from.
-    fn decode(&self, memory: &Memory, target: &Packed, pass: &Pass) -> Result<Output>;
-
-    /// Label-smoothed cross-entropy of those hidden states, summed over tokens; the `[n, v]` logits
-    /// are never held whole. In training it goes with what else the model minimises.
-    fn loss(&self, output: &Output, target: &Packed, smoothing: f32, pass: &Pass) -> Result<Loss>;
-
-    /// Every attention of one sentence pair, with teacher forcing: to be looked at. None if the model
-    /// has none.
-    fn attention(&self, source: &Packed, target: &Packed, path: Path) -> Result<Vec<AttentionMap>>;
-
-    /// The state before the first token: `beams` rows for every sentence of the memory.
-    fn start(&self, memory: &Memory, beams: usize, pass: &Pass) -> Result<State>;
-
-    /// One more token per row: logits `[rows, words]` of the next. Padding is not among the words.
-    fn step(&self, state: &mut State, last: &[u32], pass: &Pass) -> Result<Tensor>;
-
-    /// The token that a translation starts from.
-    fn start_token(&self) -> u32;
-}
-
-/// What a decoder remembers between steps: a value that the caller owns, with one row for every
-/// hypothesis, the hypotheses of a sentence next to each other.
-///
-/// Not `Clone`: steps write into its tensors, which a clone would share.
-#[derive(Debug)]
-pub struct State {
-    /// How many tokens each row has read.
-    pub(crate) length: usize,
-    /// How many rows each sentence has.
-    pub(crate) rows: Vec<usize>,
-    /// What each row remembers of itself: `[rows, …]`, or with room to grow `[rows, capacity, …]`.
-    pub(crate) own: Vec<Tensor>,
-    /// What is remembered of the source, `[n, …]`, one copy for all rows of a sentence.
-    pub(crate) source: Vec<Tensor>,
-    /// The source's sentences.
-    pub(crate) segments: Segments,
-}
-
-impl State {
-    /// Tokens that a row of a new state has room for.
-    pub(crate) const FIRST_ROOM: usize = 16;
-
-    /// Rows in all.
-    pub fn rows(&self) -> usize {
-        self.rows.iter().sum()
-    }
-
-    /// Keeps, for each sentence in `kept`, the rows given with it, in that order; a row may be taken
-    /// more than once. Rows are counted over the whole state and must belong to the sentence;
-    /// sentences stay in order.
-    pub fn select(&mut self, kept: &[(usize, Vec<usize>)]) -> Result<()> {
-        let rows: Vec<usize> = kept.iter().flat_map(|(_, rows)| rows.clone()).collect();
-        if rows.len() != self.rows() || rows.iter().enumerate().any(|(i, &row)| i != row) {
-            let index: Vec<u32> = rows.iter().map(|&row| row as u32).collect();
-            let index = Tensor::new(index, self.own[0].device())?;
-            for own in &mut self.own {
-                *own = own.index_select(&index, 0)?;
-            }
-        }
-        if kept.len() != self.segments.count() {
-            let ranges: Vec<_> = kept.iter().map(|(s, _)| self.segments.range(*s)).collect();
-            let index: Vec<u32> = ranges
-                .iter()
-                .flat_map(|r| r.start as u32..r.end as u32)
-                .collect();
-            let index = Tensor::new(index, self.own[0].device())?;
-            for source in &mut self.source {
-                *source = source.index_select(&index, 0)?;
-            }
-            self.segments = Segments::packed(ranges.into_iter().map(|range| range.len()));
-        }
-        self.rows = kept.iter().map(|(_, rows)| rows.len()).collect();
-        Ok(())
-    }
-
-    /// Makes room for one more token in every row, twice as much when there is none.
-    pub(crate) fn reserve(&mut self) -> Result<()> {
-        for own in &mut self.own {
-            if own.rank() == 3 && own.dim(1)? == self.length {
-                *own = Tensor::cat(&[&*own, &own.zeros_like()?], 1)?;
-            }
-        }
-        Ok(())
-    }
 }

@@ -1,14 +1,15 @@
-//! Gradients against finite differences of the loss, for every step of attention. Hard contexts are sampled:
-//! see `src/recurrent/expectation.rs`.
+//! Compares gradients with finite differences of the loss, for every score, alignment and context except hard
+//! ones. Those sample, and are tested in `src/recurrent/expectation.rs`.
 
+use attend_batch::Packed;
 use attend_model::{
-    AlignKind, AttentionChoice, AttentionConfig, ModelConfig, Packed, Pass, Path, RecurrentConfig,
+    AlignKind, AttentionChoice, AttentionConfig, Kernels, ModelConfig, Pass, RecurrentConfig,
     ScoreKind, Scores, Seq2Seq, Tie, TransformerConfig, Vocabularies,
 };
 use candle_core::{Device, Result, Tensor};
 
 const VOCABULARIES: Vocabularies = Vocabularies {
-    source: 9,
+    source: Some(9),
     target: 8,
     joint: false,
 };
@@ -40,26 +41,26 @@ fn transformer(score: ScoreKind) -> ModelConfig {
     })
 }
 
-/// All that is minimised, and with `backward` its gradients in the parameters' buffers.
+/// The loss with its penalties. `backward` adds the gradients to the parameters' buffers.
 fn objective(model: &dyn Seq2Seq, backward: bool) -> Result<f64> {
-    let source = Packed::of_sentences(&[vec![5, 6, 7, 3, 0], vec![4, 0]]);
-    let target = Packed::of_sentences(&[vec![3, 2, 0], vec![6, 6, 5, 0]]);
-    let pass = Pass::train(Path::Fused, 1, 1);
+    let source = Packed::of_sentences([vec![5, 6, 7, 3, 0], vec![4, 0]]).into();
+    let target = Packed::of_sentences([vec![3, 2, 0], vec![6, 6, 5, 0]]);
+    let pass = Pass::train(Kernels::Fused, 1, 1);
     let memory = model.encode(&source, &pass)?;
     let output = model.decode(&memory, &target, &pass)?;
     let loss = model.loss(&output, &target, 0.1, &pass)?;
-    // Token by token, which loses fewer digits than their sum in 32 bits.
+    // Summed in 64 bits, which is more precise than the sum in 32 bits.
     let each: f64 = loss.each.iter().map(|&loss| f64::from(loss)).sum();
     let sum = each + f64::from(loss.extra()?);
     if backward {
-        loss.backward(1.0, model.params().iter())?;
+        loss.backward(1.0, model.weights().params())?;
     }
     Ok(sum)
 }
 
-/// Parameters of a size that bends every curve.
+/// Sets parameters large enough that every non-linearity matters.
 fn spread(model: &dyn Seq2Seq) -> Result<()> {
-    for (n, param) in model.params().iter().enumerate() {
+    for (n, param) in model.weights().params().enumerate() {
         let value = param.value();
         let count = value.elem_count();
         let noise: Vec<f32> = (0..count)
@@ -71,16 +72,16 @@ fn spread(model: &dyn Seq2Seq) -> Result<()> {
     Ok(())
 }
 
-/// On the fused path: the invariants compare it with the other.
+/// Checks the fused kernels. `invariants` compares them with the composed ones.
 fn check(config: &ModelConfig) -> Result<()> {
     const STEP: f32 = 1e-2;
     let model = config.build(VOCABULARIES, 3, &Device::Cpu)?;
     spread(&*model)?;
     objective(&*model, true)?;
-    for param in model.params().iter() {
+    for param in model.weights().params() {
         let gradient = param.gradient().expect("a gradient").flatten_all()?;
         let gradient = gradient.to_vec1::<f32>()?;
-        // Below this, what is lost in 32 bits is more than the gradient.
+        // Below 0.1, rounding errors of 32 bits are larger than the gradient.
         let scale = gradient.iter().fold(0.1f32, |scale, g| scale.max(g.abs()));
         let value = param.value().copy()?;
         let flat = value.flatten_all()?.to_vec1::<f32>()?;
@@ -95,7 +96,7 @@ fn check(config: &ModelConfig) -> Result<()> {
             let error = (slope as f32 - gradient[index]).abs() / scale;
             assert!(
                 error < 5e-3,
-                "{param:?}[{index}] of {config:?}: {} where the loss rises by {slope}",
+                "{param:?}[{index}] of {config:?}: {}, but finite differences are {slope}",
                 gradient[index]
             );
         }
@@ -105,7 +106,7 @@ fn check(config: &ModelConfig) -> Result<()> {
 }
 
 #[test]
-fn every_score_and_alignment_has_the_gradient_that_finite_differences_show() -> Result<()> {
+fn gradients_of_every_score_and_alignment_equal_finite_differences() -> Result<()> {
     for score in ScoreKind::ALL {
         for align in AlignKind::ALL {
             for order in [AttentionConfig::bahdanau(), AttentionConfig::default()] {
@@ -122,7 +123,7 @@ fn every_score_and_alignment_has_the_gradient_that_finite_differences_show() -> 
 }
 
 #[test]
-fn a_gate_and_the_doubly_stochastic_penalty_have_the_gradients_of_finite_differences() -> Result<()>
+fn gradients_of_the_gate_and_the_doubly_stochastic_penalty_equal_finite_differences() -> Result<()>
 {
     for order in [AttentionConfig::bahdanau(), AttentionConfig::default()] {
         check(&recurrent(AttentionConfig {
@@ -135,7 +136,7 @@ fn a_gate_and_the_doubly_stochastic_penalty_have_the_gradients_of_finite_differe
 }
 
 #[test]
-fn a_transformer_has_them_with_every_score() -> Result<()> {
+fn gradients_of_a_transformer_with_every_score_equal_finite_differences() -> Result<()> {
     let scores = ScoreKind::ALL.into_iter();
     for score in scores.filter(|score| score.compares()) {
         check(&transformer(score))?;
@@ -144,7 +145,7 @@ fn a_transformer_has_them_with_every_score() -> Result<()> {
 }
 
 #[test]
-fn the_centre_and_the_width_of_a_predicted_window_learn() -> Result<()> {
+fn the_centre_and_the_width_of_a_predicted_window_receive_gradients() -> Result<()> {
     let config = recurrent(AttentionConfig {
         align: AlignKind::LocalP,
         window: Some(2),
@@ -154,8 +155,9 @@ fn the_centre_and_the_width_of_a_predicted_window_learn() -> Result<()> {
     objective(&*model, true)?;
     for name in ["inner.weight", "vector", "width"] {
         let param = model
-            .params()
+            .weights()
             .get(&format!("model.decoder.attention.align.{name}"));
+        let param = param.and_then(|weight| weight.param());
         let gradient = param.expect("a parameter").gradient().expect("a gradient");
         let size = gradient.abs()?.max_all()?.to_scalar::<f32>()?;
         assert!(size > 1e-4, "{name}: {size}");

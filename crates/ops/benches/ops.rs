@@ -1,14 +1,16 @@
 //! Every operation of a training step, forward and backward, fused and composed, at the sizes of the
-//! base model: `cargo bench -p attend-ops`. A part of the names given as an argument chooses some.
+//! base model: `cargo bench -p attend-ops`. An argument selects the benchmarks whose
+//! names contain it.
 
 use std::hint::black_box;
 
+use attend_batch::Segments;
 use attend_ops::random::{self, Key};
 use attend_ops::{
-    Activation, Adam, Body, Cell, Direction, DropoutSite, FeedForward, Linear, Mask, MultiHead,
-    Norm, Order, Param, Pass, Path, Residual, Segments, Shared, Site, Source, Sublayer, add_norm,
-    attention, cell, clip_factor, cross_entropy, embed, linear, linear_activated, norm_of_all,
-    on_pool, recurrence, self_attention, stack, start_threads,
+    Activation, Adam, AttendedStates, Body, Cell, Direction, DropoutSite, FeedForward, Kernels,
+    LayerNorm, Linear, Mask, MultiHead, NormPlacement, Param, Pass, Residual, Shared, Site,
+    Sublayer, Weight, add_norm, attention, cell, clip_factor, cross_entropy, embed, linear,
+    linear_activated, norm_of_all, on_pool, recurrence, self_attention, stack,
 };
 use candle_core::{Device, Result, Shape, Tensor, Var};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -26,32 +28,32 @@ fn tensor(name: &str, shape: impl Into<Shape>) -> Tensor {
     random::tensor(shape, &Device::Cpu, |i| 0.05 * key.normal(i)).unwrap()
 }
 
-fn param(name: &str, shape: impl Into<Shape>) -> Param {
-    Param::new(name, &tensor(name, shape)).unwrap()
+fn weight(name: &str, shape: impl Into<Shape>) -> Weight {
+    Param::new(name, &tensor(name, shape)).unwrap().into()
 }
 
 fn layer(name: &str, o: usize, i: usize) -> Linear {
     Linear {
-        weight: param(&format!("{name}.weight"), (o, i)),
-        bias: Some(param(&format!("{name}.bias"), o)),
+        weight: weight(&format!("{name}.weight"), (o, i)),
+        bias: Some(weight(&format!("{name}.bias"), o)),
     }
 }
 
-fn norm() -> Norm {
-    Norm {
-        weight: param("norm.weight", D),
-        bias: param("norm.bias", D),
+fn norm() -> LayerNorm {
+    LayerNorm {
+        weight: weight("norm.weight", D),
+        bias: weight("norm.bias", D),
     }
 }
 
-/// Times an operation there and back on both paths, as a training step runs it.
+/// Times an operation forward and backward with both kernels, as a training step runs it.
 fn both_ways(c: &mut Criterion, name: &str, op: impl Fn(&Pass) -> Result<Tensor> + Sync) {
     let mut group = c.benchmark_group(name);
     group.sample_size(10);
-    for (path, draw) in [(Path::Fused, 1), (Path::Composed, 2)] {
-        let pass = Pass::train(path, 1, draw);
+    for (kernels, draw) in [(Kernels::Fused, 1), (Kernels::Composed, 2)] {
+        let pass = Pass::train(kernels, 1, draw);
         let run = || on_pool(|| op(&pass)?.sum_all()?.backward());
-        group.bench_function(format!("{path:?}"), |b| {
+        group.bench_function(format!("{kernels:?}"), |b| {
             b.iter(|| black_box(run().unwrap()))
         });
     }
@@ -94,7 +96,7 @@ fn attentions(c: &mut Criterion) {
     }
 }
 
-/// A layer of a recurrent encoder, and steps of a decoder, at sizes such as those models have.
+/// A layer of a recurrent encoder, and steps of a decoder, at realistic sizes.
 fn recurrences(c: &mut Criterion) {
     const H: usize = 256;
     let sentences = Segments::packed((0..60).map(|i| 1 + i * 7 % 23));
@@ -143,14 +145,14 @@ fn sublayers(c: &mut Criterion) {
     let sublayers = bodies.map(|body| Sublayer {
         residual: Residual {
             norm: norm(),
-            order: Order::Post,
+            placement: NormPlacement::Post,
             drop,
         },
         body,
     });
     let (x, states) = (input("x", (TOKENS, D)), input("memory", (TOKENS, D)));
     let segments = Segments::packed([LENGTH; SENTENCES]);
-    let memory = Source {
+    let memory = AttendedStates {
         states: &states,
         segments: &segments,
     };
@@ -160,7 +162,7 @@ fn sublayers(c: &mut Criterion) {
 }
 
 fn ends(c: &mut Criterion) {
-    let table = param("table", (WORDS, D));
+    let table = weight("table", (WORDS, D));
     let ids: Vec<u32> = (0..TOKENS as u32)
         .map(|i| i * 37 % (WORDS as u32 - 1))
         .collect();
@@ -173,25 +175,27 @@ fn ends(c: &mut Criterion) {
     let hidden = input("hidden", (TOKENS, D));
     let mut group = c.benchmark_group("cross-entropy");
     group.sample_size(10);
-    for path in Path::ALL {
-        let pass = Pass::train(path, 1, 1);
+    for kernels in Kernels::ALL {
+        let pass = Pass::train(kernels, 1, 1);
         let run = || {
-            on_pool(|| cross_entropy(&hidden, &table, &ids, 0.1, &pass)?.backward(1.0, [&table]))
+            on_pool(|| {
+                cross_entropy(&hidden, &table, &ids, 0.1, &pass)?.backward(1.0, table.param())
+            })
         };
-        group.bench_function(format!("{path:?}"), |b| b.iter(|| run().unwrap()));
+        group.bench_function(format!("{kernels:?}"), |b| b.iter(|| run().unwrap()));
     }
 }
 
 fn optimizer(c: &mut Criterion) {
-    let p = param("p", (D_FF, D));
+    let p = weight("p", (D_FF, D));
     let gradient = tensor("gradient", (D_FF, D));
     let moment = || Var::from_tensor(&p.value().zeros_like().unwrap()).unwrap();
     let (m, v) = (moment(), moment());
     let mut group = c.benchmark_group("clip-adam");
     group.sample_size(10);
-    for path in Path::ALL {
+    for kernels in Kernels::ALL {
         let step = || -> Result<()> {
-            let norm = norm_of_all([&gradient], path)?;
+            let norm = norm_of_all([&gradient], kernels)?;
             let adam = Adam {
                 learning_rate: 1e-9,
                 beta1: 0.9,
@@ -201,15 +205,15 @@ fn optimizer(c: &mut Criterion) {
                 step: 10,
                 clip: clip_factor(norm, Some(1.0)),
             };
-            adam.update(&p, &gradient, &m, &v, path)
+            adam.update(p.param().expect("trainable"), &gradient, &m, &v, kernels)
         };
-        group.bench_function(format!("{path:?}"), |b| b.iter(|| on_pool(step).unwrap()));
+        group.bench_function(format!("{kernels:?}"), |b| {
+            b.iter(|| on_pool(step).unwrap())
+        });
     }
 }
 
-fn start(_: &mut Criterion) {
-    start_threads(0).expect("the first to start the threads");
-}
+fn start(_: &mut Criterion) {}
 
 criterion_group!(
     all,

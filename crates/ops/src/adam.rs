@@ -6,7 +6,8 @@ use rayon::prelude::*;
 
 use crate::Param;
 use crate::cpu::{edit, view};
-use crate::pass::Path;
+use crate::isa::kernel;
+use crate::pass::Kernels;
 use crate::profile::{self, Part};
 use crate::simd;
 
@@ -20,13 +21,13 @@ pub struct Adam {
     pub beta2: f64,
     pub epsilon: f64,
     pub weight_decay: f64,
-    /// Counts from 1; corrects the bias of young moments.
+    /// Counts from 1. Used to correct the bias of the moments.
     pub step: u64,
     /// Scales every gradient: see [`clip_factor`].
     pub clip: f64,
 }
 
-/// Elements that one task of an optimizer's loop takes.
+/// Elements per task.
 const CHUNK: usize = 1 << 14;
 
 impl Adam {
@@ -37,11 +38,11 @@ impl Adam {
         gradient: &Tensor,
         m: &Var,
         v: &Var,
-        path: Path,
+        kernels: Kernels,
     ) -> Result<()> {
-        match path {
-            Path::Composed => self.composed(param, gradient, m, v),
-            Path::Fused => self.fused(param, gradient, m, v),
+        match kernels {
+            Kernels::Composed => self.composed(param, gradient, m, v),
+            Kernels::Fused => self.fused(param, gradient, m, v),
         }
     }
 
@@ -106,29 +107,33 @@ struct Rates {
     decay: f32,
 }
 
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn update(p: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32], rates: Rates) {
-    let moments = m.iter_mut().zip(v);
-    for ((p, g), (m, v)) in p.iter_mut().zip(g).zip(moments) {
-        let g = g * rates.clip;
-        *m = rates.keep1 * *m + rates.add1 * g;
-        *v = rates.keep2 * *v + rates.add2 * (g * g);
-        let direction = rates.step * *m / (v.sqrt() * rates.second + rates.epsilon);
-        *p -= direction + rates.decay * *p;
+kernel! {
+    fn update(p: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32], rates: Rates) {
+        let moments = m.iter_mut().zip(v);
+        for ((p, g), (m, v)) in p.iter_mut().zip(g).zip(moments) {
+            let g = g * rates.clip;
+            *m = rates.keep1 * *m + rates.add1 * g;
+            *v = rates.keep2 * *v + rates.add2 * (g * g);
+            let direction = rates.step * *m / (v.sqrt() * rates.second + rates.epsilon);
+            *p -= direction + rates.decay * *p;
+        }
     }
 }
 
-/// The Euclidean norm of tensors taken together; sums in a fixed order.
-pub fn norm_of_all<'a>(tensors: impl IntoIterator<Item = &'a Tensor>, path: Path) -> Result<f64> {
+/// The Euclidean norm over all elements of all tensors. The order of summation is fixed.
+pub fn norm_of_all<'a>(
+    tensors: impl IntoIterator<Item = &'a Tensor>,
+    kernels: Kernels,
+) -> Result<f64> {
     let _time = profile::time(Part::Optimizer);
     let mut squares = 0.0;
     for tensor in tensors {
-        squares += match path {
-            Path::Composed => {
+        squares += match kernels {
+            Kernels::Composed => {
                 let sum = tensor.sqr()?.sum_all()?;
                 f64::from(sum.to_dtype(DType::F32)?.to_scalar::<f32>()?)
             }
-            Path::Fused => {
+            Kernels::Fused => {
                 let chunks: &[f32] = &view(tensor)?;
                 let sums: Vec<f32> = chunks.par_chunks(CHUNK).map(square_sum).collect();
                 sums.into_iter().map(f64::from).sum()
@@ -138,12 +143,13 @@ pub fn norm_of_all<'a>(tensors: impl IntoIterator<Item = &'a Tensor>, path: Path
     Ok(squares.sqrt())
 }
 
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn square_sum(x: &[f32]) -> f32 {
-    simd::dot(x, x)
+kernel! {
+    fn square_sum(x: &[f32]) -> f32 {
+        simd::dot(x, x)
+    }
 }
 
-/// What to scale gradients by so that their norm stays within `limit`.
+/// The factor that scales gradients of this norm to at most `limit`.
 pub fn clip_factor(norm: f64, limit: Option<f64>) -> f64 {
     match limit {
         Some(limit) if norm > limit => limit / norm,
@@ -152,9 +158,9 @@ pub fn clip_factor(norm: f64, limit: Option<f64>) -> f64 {
 }
 
 /// average ← decay · average + (1 - decay) · value.
-pub fn moving_average(average: &Var, value: &Tensor, decay: f64, path: Path) -> Result<()> {
+pub fn moving_average(average: &Var, value: &Tensor, decay: f64, kernels: Kernels) -> Result<()> {
     let _time = profile::time(Part::Optimizer);
-    if path == Path::Composed {
+    if kernels == Kernels::Composed {
         let value = (value.detach() * (1.0 - decay))?;
         return average.set(&((average.as_tensor() * decay)? + value)?);
     }
@@ -172,7 +178,7 @@ pub fn moving_average(average: &Var, value: &Tensor, decay: f64, path: Path) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{assert_close, param};
+    use crate::testing::{assert_close, weight};
     use candle_core::Device;
 
     fn adam(step: u64) -> Adam {
@@ -189,15 +195,15 @@ mod tests {
 
     #[test]
     fn fused_equals_composed_over_several_steps() -> Result<()> {
-        let run = |path| -> Result<[Tensor; 3]> {
-            let p = param("p", 20_000);
+        let run = |kernels| -> Result<[Tensor; 3]> {
+            let p = weight("p", 20_000);
             let (m, v) = (
                 Var::from_tensor(&p.value().zeros_like()?)?,
                 Var::from_tensor(&p.value().zeros_like()?)?,
             );
             for step in 1..=4 {
-                let gradient = param(&format!("gradient {step}"), 20_000).value().detach();
-                adam(step).update(&p, &gradient, &m, &v, path)?;
+                let gradient = weight(&format!("gradient {step}"), 20_000).value().detach();
+                adam(step).update(p.param().unwrap(), &gradient, &m, &v, kernels)?;
             }
             Ok([
                 p.value().detach(),
@@ -205,7 +211,7 @@ mod tests {
                 v.as_tensor().copy()?,
             ])
         };
-        for (fused, composed) in run(Path::Fused)?.iter().zip(run(Path::Composed)?) {
+        for (fused, composed) in run(Kernels::Fused)?.iter().zip(run(Kernels::Composed)?) {
             assert_close(fused, &composed, 1e-6);
         }
         Ok(())
@@ -214,7 +220,7 @@ mod tests {
     /// torch.optim.AdamW(lr=0.1, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.01), two steps on
     /// [1, -2] with gradients [0.5, -1] and [0.25, 2].
     #[test]
-    fn two_steps_equal_those_worked_out_by_hand() -> Result<()> {
+    fn two_steps_equal_a_calculation_by_hand() -> Result<()> {
         let start = Tensor::new(&[1.0f32, -2.0], &Device::Cpu)?;
         let gradients = [[0.5f32, -1.0], [0.25, 2.0]];
         let mut expected = [1.0f64, -2.0];
@@ -228,7 +234,7 @@ mod tests {
                 *p = *p * (1.0 - 0.1 * 0.01) - 0.1 * m / (v.sqrt() + 1e-9);
             }
         }
-        for path in Path::ALL {
+        for kernels in Kernels::ALL {
             let p = Param::new("p", &start)?;
             let (m, v) = (
                 Var::from_tensor(&start.zeros_like()?)?,
@@ -241,7 +247,7 @@ mod tests {
                     clip: 1.0,
                     ..adam(t as u64 + 1)
                 };
-                step.update(&p, &Tensor::new(gradient, &Device::Cpu)?, &m, &v, path)?;
+                step.update(&p, &Tensor::new(gradient, &Device::Cpu)?, &m, &v, kernels)?;
             }
             for (p, expected) in p.value().to_vec1::<f32>()?.iter().zip(expected) {
                 assert!(
@@ -254,13 +260,13 @@ mod tests {
     }
 
     #[test]
-    fn the_norm_goes_over_all_gradients_and_clips_only_above_the_limit() -> Result<()> {
+    fn the_norm_is_over_all_gradients_and_only_larger_norms_are_clipped() -> Result<()> {
         let gradients = [
             Tensor::new(&[3.0f32], &Device::Cpu)?,
             Tensor::new(&[0.0f32, 4.0], &Device::Cpu)?,
         ];
-        for path in Path::ALL {
-            assert_eq!(norm_of_all(&gradients, path)?, 5.0);
+        for kernels in Kernels::ALL {
+            assert_eq!(norm_of_all(&gradients, kernels)?, 5.0);
         }
         assert_eq!(clip_factor(5.0, Some(1.0)), 0.2);
         assert_eq!(clip_factor(5.0, Some(10.0)), 1.0);
@@ -269,14 +275,14 @@ mod tests {
     }
 
     #[test]
-    fn the_moving_average_is_the_same_on_both_paths() -> Result<()> {
-        for path in Path::ALL {
+    fn the_moving_average_is_the_same_with_both_kernels() -> Result<()> {
+        for kernels in Kernels::ALL {
             let average = Var::from_tensor(&Tensor::new(&[1.0f32, 2.0], &Device::Cpu)?)?;
             moving_average(
                 &average,
                 &Tensor::new(&[3.0f32, 2.0], &Device::Cpu)?,
                 0.75,
-                path,
+                kernels,
             )?;
             assert_eq!(average.to_vec1::<f32>()?, [1.5, 2.0]);
         }

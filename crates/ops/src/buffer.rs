@@ -1,12 +1,12 @@
-//! Buffers that are used again. A training step needs the same ones every time: taking them from
-//! here costs neither the kernel's clearing of fresh pages nor our own filling with zeros.
+//! A pool of buffers. Every training step needs buffers of similar sizes. Reusing them avoids that the
+//! operating system clears new pages and that we fill them with zeros.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard};
 
-/// A slice of floats that goes back to the shelf when dropped. It begins with what its last user
-/// left in it: whoever takes one writes every element before reading it.
+/// A slice of floats that returns to the pool when dropped. Its initial values are arbitrary: every element
+/// must be written before it is read.
 pub(crate) struct Buffer {
     values: Vec<f32>,
     length: usize,
@@ -20,7 +20,7 @@ static SHELF: Mutex<Shelf> = Mutex::new(Shelf {
 });
 
 struct Shelf {
-    /// Buffers that nobody uses, by size.
+    /// Unused buffers, by size.
     idle: BTreeMap<usize, Vec<Vec<f32>>>,
     idle_size: usize,
     used_size: usize,
@@ -28,7 +28,7 @@ struct Shelf {
 }
 
 impl Buffer {
-    /// A buffer of `length` elements, with any values.
+    /// A buffer of `length` elements with arbitrary values.
     pub(crate) fn any(length: usize) -> Self {
         let size = rounded(length);
         let found = shelf().take(size);
@@ -57,9 +57,9 @@ fn shelf() -> MutexGuard<'static, Shelf> {
 }
 
 impl Shelf {
-    /// The smallest buffer of at least `size`; batches differ, so one that is up to half as large
-    /// again will do. If there is none, those to be given back to the system before a new one is
-    /// made, so that all together stay within one and a half times the most that was used at once.
+    /// The smallest unused buffer of `size` to 1.5 · `size` elements: sizes vary with the batch. If there is
+    /// none, the buffers to free before a new one is allocated, so that all buffers together stay within 1.5
+    /// times the most that was in use at once.
     fn take(&mut self, size: usize) -> Result<Vec<f32>, Vec<Vec<f32>>> {
         let mut fit = self.idle.range_mut(size..=size + size / 2);
         let found = fit.find_map(|(_, buffers)| buffers.pop());
@@ -71,7 +71,7 @@ impl Shelf {
             return Ok(buffer);
         }
         let mut unfit = Vec::new();
-        // First those that are a little too small: batches have grown.
+        // Those slightly too small first: batches have become larger.
         let (below, above) = (..size, size..);
         let mut sizes: Vec<usize> = self
             .idle
@@ -98,7 +98,7 @@ impl Shelf {
     }
 }
 
-/// Up by at most an eighth, so that sizes that differ a little are one size.
+/// Rounds up by at most an eighth, so that similar lengths share a size.
 fn rounded(length: usize) -> usize {
     let step = (length.max(64).next_power_of_two() / 16).max(1);
     length.max(1).next_multiple_of(step)
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_has_its_length_and_little_more() {
+    fn a_buffer_is_at_most_an_eighth_larger_than_its_length() {
         for length in [0, 1, 63, 64, 65, 1000, 123_457] {
             assert_eq!(Buffer::any(length).len(), length);
             let size = rounded(length);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shelf_gives_what_fits_and_holds_little_more_than_was_used_at_once() {
+    fn a_shelf_reuses_buffers_and_holds_at_most_half_more_than_the_peak() {
         let mut shelf = Shelf {
             idle: BTreeMap::new(),
             idle_size: 0,
@@ -154,7 +154,7 @@ mod tests {
             let found = shelf.take(size);
             found.unwrap_or_else(|_| vec![0.0; size])
         };
-        // Batches that grow a little every time, ten buffers each.
+        // Batches that grow slowly, ten buffers each.
         for size in 100..1000 {
             let used: Vec<_> = (0..10).map(|_| made(&mut shelf, size)).collect();
             assert!(used.iter().all(|buffer| buffer.len() >= size));
@@ -163,7 +163,7 @@ mod tests {
             assert_eq!((held, shelf.used_size), (shelf.idle_size, 0));
             assert!(held <= shelf.most_used * 3 / 2, "{held} for {size}");
         }
-        // One that was used comes again.
+        // Buffers are reused.
         assert!(shelf.take(999).is_ok() && shelf.take(700).is_ok());
     }
 }

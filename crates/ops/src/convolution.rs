@@ -1,60 +1,64 @@
-//! What a causal convolution needs beside its affine map: rows of the past, columns beside each other, and
-//! a gate (van den Oord et al. 2016, "WaveNet").
+//! The parts of a causal convolution besides its affine map: shifting rows, concatenating columns, and the
+//! gated activation (van den Oord et al. 2016, "WaveNet").
 //!
 //! n rows, d wide:  z_t = W [x_{t-r} ; x_t] + b  is  linear(beside(shift(x, r), x)).
 
+use attend_batch::Segments;
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
 use crate::cpu::{self, slice, view};
-use crate::pass::{Pass, Path};
+use crate::isa::kernel;
+use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
-use crate::segments::Segments;
-use crate::simd::{ROWS, sigmoid, tanh};
+use crate::simd::{TASK_ROWS, sigmoid, tanh};
 
-/// Every sentence moved down by `by` rows, zeros in front: `[n, d]` to `[n, d]`.
+/// Shifts the rows of every sentence down by `by` and fills with zeros: `[n, d]` to `[n, d]`.
 pub fn shift(x: &Tensor, sentences: &Segments, by: usize, pass: &Pass) -> Result<Tensor> {
     if x.dim(0)? != sentences.rows() {
-        bail!("{} rows do not fit their sentences", x.dim(0)?);
+        bail!(
+            "{} rows do not match the lengths of their sentences",
+            x.dim(0)?
+        );
     }
     let op = Shift {
         sentences: sentences.clone(),
         by,
     };
-    match (pass.path, pass.trains()) {
-        (Path::Composed, _) => op.composed(x),
-        (Path::Fused, true) => x.apply_op1(op),
-        (Path::Fused, false) => x.apply_op1_no_bwd(&op),
+    match (pass.kernels, pass.trains()) {
+        (Kernels::Composed, _) => op.composed(x),
+        (Kernels::Fused, true) => x.apply_op1(op),
+        (Kernels::Fused, false) => x.apply_op1_no_bwd(&op),
     }
 }
 
-/// Columns beside each other: `[n, c]` and `[n, d]` to `[n, c + d]`.
+/// Concatenates columns: `[n, c]` and `[n, d]` to `[n, c + d]`.
 pub fn beside(x: &Tensor, y: &Tensor, pass: &Pass) -> Result<Tensor> {
     let (n, rows) = (x.dim(0)?, y.dim(0)?);
     if n != rows {
-        bail!("{n} rows are not beside {rows}");
+        bail!("cannot concatenate the columns of {n} and {rows} rows");
     }
-    match (pass.path, pass.trains()) {
-        (Path::Composed, _) => Tensor::cat(&[x, y], 1),
-        (Path::Fused, true) => x.apply_op2(y, Beside),
-        (Path::Fused, false) => x.apply_op2_no_bwd(y, &Beside),
+    match (pass.kernels, pass.trains()) {
+        (Kernels::Composed, _) => Tensor::cat(&[x, y], 1),
+        (Kernels::Fused, true) => x.apply_op2(y, Beside),
+        (Kernels::Fused, false) => x.apply_op2_no_bwd(y, &Beside),
     }
 }
 
-/// tanh(f) ⊙ σ(g), f and g being the halves of each row: `[n, 2d]` to `[n, d]`.
+/// tanh(f) ⊙ σ(g), where f and g are the halves of each row: `[n, 2d]` to `[n, d]`.
 pub fn gated(z: &Tensor, pass: &Pass) -> Result<Tensor> {
     let (_, width) = z.dims2()?;
     if !width.is_multiple_of(2) {
-        bail!("{width} columns have no halves");
+        bail!("a gated activation needs an even number of columns, not {width}");
     }
-    match (pass.path, pass.trains()) {
-        (Path::Composed, _) => {
+    match (pass.kernels, pass.trains()) {
+        (Kernels::Composed, _) => {
             let half = |first| z.narrow(1, first, width / 2);
             let open = (half(width / 2)?.neg()?.exp()? + 1.0)?.recip()?;
             half(0)?.tanh()? * open
         }
-        (Path::Fused, true) => z.apply_op1(Gated),
-        (Path::Fused, false) => z.apply_op1_no_bwd(&Gated),
+        (Kernels::Fused, true) => z.apply_op1(Gated),
+        (Kernels::Fused, false) => z.apply_op1_no_bwd(&Gated),
     }
 }
 
@@ -72,7 +76,7 @@ impl Shift {
         Tensor::cat(&[&zero, x], 0)?.index_select(&rows, 0)
     }
 
-    /// For every row, the one that comes into its place.
+    /// For every row of the output, the row of the input; `None` for zeros.
     fn down(&self) -> Vec<Option<usize>> {
         let rows = self.sentences.ranges().flat_map(|range| {
             let (start, by) = (range.start, self.by);
@@ -81,7 +85,7 @@ impl Shift {
         rows.collect()
     }
 
-    /// The same for the way back.
+    /// The same for the backward pass.
     fn up(&self) -> Vec<Option<usize>> {
         let rows = self.sentences.ranges().flat_map(|range| {
             let (end, by) = (range.end, self.by);
@@ -108,11 +112,13 @@ impl CustomOp1 for Shift {
     }
 }
 
-/// The given rows of x `[n, d]`, zeros where there is none.
+/// The given rows of x `[n, d]`; zeros for `None`.
 fn gather(x: &[f32], d: usize, rows: &[Option<usize>]) -> Vec<f32> {
     let _time = profile::time(Part::Activation);
     let mut y = vec![0.0; rows.len() * d];
-    let chunks = y.par_chunks_mut(ROWS * d).zip(rows.par_chunks(ROWS));
+    let chunks = y
+        .par_chunks_mut(TASK_ROWS * d)
+        .zip(rows.par_chunks(TASK_ROWS));
     chunks.for_each(|(y, rows)| {
         for (y, row) in y.chunks_exact_mut(d).zip(rows) {
             if let Some(row) = row {
@@ -141,8 +147,8 @@ impl CustomOp2 for Beside {
         let ((n, c), (_, d)) = (x_layout.shape().dims2()?, y_layout.shape().dims2()?);
         let (x, y) = (slice(x, x_layout)?, slice(y, y_layout)?);
         let mut both = vec![0.0; n * (c + d)];
-        let chunks = both.par_chunks_mut(ROWS * (c + d));
-        let chunks = chunks.zip(x.par_chunks(ROWS * c).zip(y.par_chunks(ROWS * d)));
+        let chunks = both.par_chunks_mut(TASK_ROWS * (c + d));
+        let chunks = chunks.zip(x.par_chunks(TASK_ROWS * c).zip(y.par_chunks(TASK_ROWS * d)));
         chunks.for_each(|(both, (x, y))| {
             let parts = x.chunks_exact(c).zip(y.chunks_exact(d));
             for (both, (x, y)) in both.chunks_exact_mut(c + d).zip(parts) {
@@ -164,8 +170,11 @@ impl CustomOp2 for Beside {
         let (c, d) = (x.dim(1)?, y.dim(1)?);
         let (mut dx, mut dy) = (vec![0.0; x.elem_count()], vec![0.0; y.elem_count()]);
         let both = view(both)?;
-        let chunks = both.par_chunks(ROWS * (c + d));
-        let chunks = chunks.zip(dx.par_chunks_mut(ROWS * c).zip(dy.par_chunks_mut(ROWS * d)));
+        let chunks = both.par_chunks(TASK_ROWS * (c + d));
+        let chunks = chunks.zip(
+            dx.par_chunks_mut(TASK_ROWS * c)
+                .zip(dy.par_chunks_mut(TASK_ROWS * d)),
+        );
         chunks.for_each(|(both, (dx, dy))| {
             let parts = dx.chunks_exact_mut(c).zip(dy.chunks_exact_mut(d));
             for (both, (dx, dy)) in both.chunks_exact(c + d).zip(parts) {
@@ -189,7 +198,9 @@ impl CustomOp1 for Gated {
         let (n, width) = layout.shape().dims2()?;
         let (z, d) = (slice(z, layout)?, width / 2);
         let mut y = vec![0.0; n * d];
-        let chunks = y.par_chunks_mut(ROWS * d).zip(z.par_chunks(ROWS * width));
+        let chunks = y
+            .par_chunks_mut(TASK_ROWS * d)
+            .zip(z.par_chunks(TASK_ROWS * width));
         chunks.for_each(|(y, z)| {
             let rows = y.chunks_exact_mut(d).zip(z.chunks_exact(width));
             rows.for_each(|(y, z)| gate_row(z, y));
@@ -202,8 +213,10 @@ impl CustomOp1 for Gated {
         let (width, d) = (z.dim(1)?, dy.dim(1)?);
         let mut dz = vec![0.0; z.elem_count()];
         let (zs, dy) = (view(z)?, view(dy)?);
-        let chunks = zs.par_chunks(ROWS * width).zip(dy.par_chunks(ROWS * d));
-        let chunks = dz.par_chunks_mut(ROWS * width).zip(chunks);
+        let chunks = zs
+            .par_chunks(TASK_ROWS * width)
+            .zip(dy.par_chunks(TASK_ROWS * d));
+        let chunks = dz.par_chunks_mut(TASK_ROWS * width).zip(chunks);
         chunks.for_each(|(dz, (z, dy))| {
             let rows = z.chunks_exact(width).zip(dy.chunks_exact(d));
             let rows = dz.chunks_exact_mut(width).zip(rows);
@@ -213,34 +226,36 @@ impl CustomOp1 for Gated {
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn gate_row(z: &[f32], y: &mut [f32]) {
-    let (f, g) = z.split_at(y.len());
-    for (y, (f, g)) in y.iter_mut().zip(f.iter().zip(g)) {
-        *y = tanh(*f) * sigmoid(*g);
+kernel! {
+    fn gate_row(z: &[f32], y: &mut [f32]) {
+        let (f, g) = z.split_at(y.len());
+        for (y, (f, g)) in y.iter_mut().zip(f.iter().zip(g)) {
+            *y = tanh(*f) * sigmoid(*g);
+        }
     }
 }
 
-/// df = dy σ(g) (1 - tanh²(f)),  dg = dy tanh(f) σ(g) (1 - σ(g)).
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn gate_row_backward(z: &[f32], dy: &[f32], dz: &mut [f32]) {
-    let d = dy.len();
-    let ((f, g), (df, dg)) = (z.split_at(d), dz.split_at_mut(d));
-    let (g, dg) = (&g[..d], &mut dg[..d]);
-    for j in 0..d {
-        let (value, open) = (tanh(f[j]), sigmoid(g[j]));
-        df[j] = dy[j] * open * (1.0 - value * value);
-        dg[j] = dy[j] * value * open * (1.0 - open);
+kernel! {
+    /// df = dy σ(g) (1 - tanh²(f)),  dg = dy tanh(f) σ(g) (1 - σ(g)).
+    fn gate_row_backward(z: &[f32], dy: &[f32], dz: &mut [f32]) {
+        let d = dy.len();
+        let ((f, g), (df, dg)) = (z.split_at(d), dz.split_at_mut(d));
+        let (g, dg) = (&g[..d], &mut dg[..d]);
+        for j in 0..d {
+            let (value, open) = (tanh(f[j]), sigmoid(g[j]));
+            df[j] = dy[j] * open * (1.0 - value * value);
+            dg[j] = dy[j] * value * open * (1.0 - open);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Case, param};
+    use crate::testing::{Case, weight};
 
     #[test]
-    fn fused_equals_composed_for_every_shift_up_to_beyond_the_longest_sentence() {
+    fn fused_equals_composed_for_shifts_within_and_beyond_the_sentences() {
         for lengths in [&[1][..], &[5, 0, 1, 9], &[70, 3]] {
             let sentences = Segments::packed(lengths.iter().copied());
             for by in [0, 1, 2, 8, 100] {
@@ -254,8 +269,8 @@ mod tests {
     fn a_shift_moves_rows_down_within_their_sentence() -> Result<()> {
         let x = Tensor::arange(1f32, 7.0, &candle_core::Device::Cpu)?.reshape((6, 1))?;
         let sentences = Segments::packed([4, 2]);
-        for path in Path::ALL {
-            let y = shift(&x, &sentences, 2, &Pass::eval(path))?;
+        for kernels in Kernels::ALL {
+            let y = shift(&x, &sentences, 2, &Pass::eval(kernels))?;
             let y = y.flatten_all()?.to_vec1::<f32>()?;
             assert_eq!(y, [0.0, 0.0, 1.0, 2.0, 0.0, 0.0]);
         }
@@ -263,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn fused_equals_composed_for_columns_beside_each_other() {
+    fn fused_equals_composed_for_concatenated_columns() {
         for (n, c, d) in [(1, 1, 1), (5, 3, 8), (130, 40, 7)] {
             let case = Case::new(&[]).input((n, c)).input((n, d));
             case.check(|x, pass| beside(&x[0], &x[1], pass));
@@ -279,9 +294,9 @@ mod tests {
     }
 
     #[test]
-    fn shapes_that_do_not_fit_are_refused() {
-        let z = param("z", (3, 5)).value().detach();
-        let pass = Pass::eval(Path::Fused);
+    fn mismatched_shapes_are_errors() {
+        let z = weight("z", (3, 5)).value().detach();
+        let pass = Pass::eval(Kernels::Fused);
         assert!(gated(&z, &pass).is_err());
         assert!(beside(&z, &z.t().unwrap(), &pass).is_err());
         assert!(shift(&z, &Segments::packed([2]), 1, &pass).is_err());

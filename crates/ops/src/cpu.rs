@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use candle_core::{CpuStorage, InplaceOp1, Layout, Result, Storage, Tensor, bail};
 
-/// The elements of a contiguous f32 tensor, inside an op's forward.
+/// The elements of a contiguous f32 tensor, inside an operation's `cpu_fwd`.
 pub(crate) fn slice<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
     match layout.contiguous_offsets() {
         Some((start, end)) => Ok(&storage.as_slice::<f32>()?[start..end]),
@@ -13,7 +13,7 @@ pub(crate) fn slice<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a 
     }
 }
 
-/// Read access to a contiguous f32 CPU tensor, outside an op's forward.
+/// The elements of a contiguous f32 CPU tensor, outside an operation's `cpu_fwd`.
 pub(crate) struct View<'a> {
     storage: Box<dyn Deref<Target = Storage> + 'a>,
     start: usize,
@@ -63,10 +63,10 @@ impl<R, F: FnOnce(&mut [f32]) -> R> InplaceOp1 for Edit<F, R> {
 
     fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
         let Some((start, end)) = layout.contiguous_offsets() else {
-            bail!("only contiguous tensors are edited in place")
+            bail!("only contiguous tensors can be edited in place")
         };
         let CpuStorage::F32(values) = storage else {
-            bail!("only f32 tensors are edited in place")
+            bail!("only f32 tensors can be edited in place")
         };
         let mut state = self.0.lock().unwrap_or_else(|e| e.into_inner());
         if let Some(change) = state.0.take() {
@@ -76,7 +76,7 @@ impl<R, F: FnOnce(&mut [f32]) -> R> InplaceOp1 for Edit<F, R> {
     }
 }
 
-/// A gradient: values with the shape of what they are the gradient of.
+/// A tensor of these values with the shape and device of another: the gradient of that tensor.
 pub(crate) fn like(values: Vec<f32>, tensor: &Tensor) -> Result<Tensor> {
     Tensor::from_vec(values, tensor.shape(), tensor.device())
 }

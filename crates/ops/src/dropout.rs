@@ -1,24 +1,24 @@
-//! Dropout by itself, where no other operation has it: y = x · factor.
+//! Dropout as an operation of its own: y = x · factor.
 
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor};
 
 use crate::cpu::{self, slice, view};
 use crate::norm::dropped;
-use crate::pass::{Pass, Path};
+use crate::pass::{Kernels, Pass};
 use crate::random::Dropout;
 
 /// `[n, d]` to `[n, d]`.
 pub fn dropout(x: &Tensor, dropout: Dropout, pass: &Pass) -> Result<Tensor> {
-    match (pass.path, dropout.is_none()) {
+    match (pass.kernels, dropout.is_none()) {
         (_, true) => Ok(x.clone()),
-        (Path::Composed, false) => dropout.composed(x),
-        (Path::Fused, false) => x.apply_op1(Fused(dropout)),
+        (Kernels::Composed, false) => dropout.composed(x),
+        (Kernels::Fused, false) => x.apply_op1(DropoutOp(dropout)),
     }
 }
 
-struct Fused(Dropout);
+struct DropoutOp(Dropout);
 
-impl CustomOp1 for Fused {
+impl CustomOp1 for DropoutOp {
     fn name(&self) -> &'static str {
         "dropout"
     }

@@ -1,20 +1,21 @@
-//! Token embeddings with positions:  y = dropout(√d · E[id] + P[position]),  E `[v, d]`.
+//! Token embeddings with positions:  `y = dropout(√d · E[id] + P[position])`,  E `[v, d]`.
 
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
-use crate::Param;
+use crate::Weight;
 use crate::cpu::{slice, view};
 use crate::gemm::Write;
-use crate::pass::{Pass, Path};
+use crate::isa::kernel;
+use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
 use crate::random::Dropout;
-use crate::simd::ROWS;
+use crate::simd::TASK_ROWS;
 
 /// Embeds tokens `ids` at `positions` (rows of `places`, `[longest, d]`). The last row of the table
-/// is padding: it counts as zero and gets no gradient.
+/// is padding: it is treated as zero and gets no gradient.
 pub fn embed(
-    table: &Param,
+    table: &Weight,
     ids: &[u32],
     places: &Tensor,
     positions: &[u32],
@@ -27,12 +28,15 @@ pub fn embed(
         bail!("token {id} is not in a vocabulary of {v}");
     }
     if ids.len() != positions.len() || positions.iter().any(|&p| p as usize >= longest) {
-        bail!("{} tokens at positions beyond {longest}", ids.len());
+        bail!(
+            "{} tokens have positions of another number, or beyond {longest}",
+            ids.len()
+        );
     }
-    if pass.path == Path::Composed {
+    if pass.kernels == Kernels::Composed {
         return composed(table, ids, places, positions, dropout);
     }
-    let op = Fused {
+    let op = EmbedOp {
         table: table.clone(),
         ids: ids.to_vec(),
         places: places.clone(),
@@ -47,7 +51,7 @@ pub fn embed(
 }
 
 fn composed(
-    table: &Param,
+    table: &Weight,
     ids: &[u32],
     places: &Tensor,
     positions: &[u32],
@@ -62,15 +66,15 @@ fn composed(
     dropout.composed(&((tokens * (d as f64).sqrt())? + places)?)
 }
 
-struct Fused {
-    table: Param,
+struct EmbedOp {
+    table: Weight,
     ids: Vec<u32>,
     places: Tensor,
     positions: Vec<u32>,
     dropout: Dropout,
 }
 
-impl CustomOp1 for Fused {
+impl CustomOp1 for EmbedOp {
     fn name(&self) -> &'static str {
         "embed"
     }
@@ -82,11 +86,11 @@ impl CustomOp1 for Fused {
         let places: &[f32] = &view(&self.places)?;
         let (scale, padding) = ((d as f32).sqrt(), v - 1);
         let mut y = vec![0.0; self.ids.len() * d];
-        y.par_chunks_mut(ROWS * d)
+        y.par_chunks_mut(TASK_ROWS * d)
             .enumerate()
             .for_each(|(i, rows)| {
                 for (row, y) in rows.chunks_exact_mut(d).enumerate() {
-                    let row = i * ROWS + row;
+                    let row = i * TASK_ROWS + row;
                     let (id, place) = (self.ids[row] as usize, self.positions[row] as usize);
                     let scale = if id == padding { 0.0 } else { scale };
                     let (token, place) = (&table[id * d..][..d], &places[place * d..][..d]);
@@ -100,7 +104,7 @@ impl CustomOp1 for Fused {
         let _time = profile::time(Part::Embedding);
         let (v, d) = table.dims2()?;
         let dy: &[f32] = &view(dy)?;
-        // Tokens sorted by id, so that every row of the table has one writer and one order.
+        // Sorted by id, so that one task writes each row of the table, in a fixed order.
         let mut order: Vec<usize> = (0..self.ids.len()).collect();
         order.retain(|&row| self.ids[row] as usize != v - 1);
         order.sort_by_key(|&row| self.ids[row]);
@@ -133,31 +137,33 @@ impl CustomOp1 for Fused {
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn embed_row(y: &mut [f32], token: &[f32], scale: f32, place: &[f32], dropout: Dropout) {
-    let values = y.iter_mut().zip(token.iter().zip(place)).enumerate();
-    values.for_each(|(j, (y, (token, place)))| {
-        *y = (token * scale + place) * dropout.factor(j as u32);
-    });
+kernel! {
+    fn embed_row(y: &mut [f32], token: &[f32], scale: f32, place: &[f32], dropout: Dropout) {
+        let values = y.iter_mut().zip(token.iter().zip(place)).enumerate();
+        values.for_each(|(j, (y, (token, place)))| {
+            *y = (token * scale + place) * dropout.factor(j as u32);
+        });
+    }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn embed_row_backward(gradient: &mut [f32], dy: &[f32], scale: f32, dropout: Dropout) {
-    let values = gradient.iter_mut().zip(dy).enumerate();
-    values.for_each(|(j, (gradient, dy))| *gradient += dy * scale * dropout.factor(j as u32));
+kernel! {
+    fn embed_row_backward(gradient: &mut [f32], dy: &[f32], scale: f32, dropout: Dropout) {
+        let values = gradient.iter_mut().zip(dy).enumerate();
+        values.for_each(|(j, (gradient, dy))| *gradient += dy * scale * dropout.factor(j as u32));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Site;
-    use crate::testing::{Case, param};
+    use crate::testing::{Case, weight};
 
     #[test]
     fn fused_equals_composed_with_repeated_tokens_and_padding() {
         for (v, d, n) in [(3, 4, 1), (11, 9, 200), (300, 32, 77)] {
-            let table = param("table", (v, d));
-            let places = param("places", (n, d)).value().detach();
+            let table = weight("table", (v, d));
+            let places = weight("places", (n, d)).value().detach();
             let ids: Vec<u32> = (0..n as u32).map(|i| i * 7 % v as u32).collect();
             let positions: Vec<u32> = (0..n as u32).rev().collect();
             for rate in [0.0, 0.2] {
@@ -165,7 +171,12 @@ mod tests {
                     let dropout = pass.dropout(rate, Site::named("test"));
                     embed(&table, &ids, &places, &positions, dropout, pass)
                 });
-                let gradient = table.gradient().expect("a gradient").get(v - 1);
+                let gradient = table
+                    .param()
+                    .unwrap()
+                    .gradient()
+                    .expect("a gradient")
+                    .get(v - 1);
                 let padding = gradient.unwrap().sqr().unwrap().sum_all().unwrap();
                 assert_eq!(padding.to_scalar::<f32>().unwrap(), 0.0);
             }
@@ -174,9 +185,9 @@ mod tests {
 
     #[test]
     fn an_unknown_token_is_an_error() {
-        let table = param("table", (3, 4));
-        let places = param("places", (1, 4)).value().detach();
-        let pass = Pass::eval(Path::Fused);
+        let table = weight("table", (3, 4));
+        let places = weight("places", (1, 4)).value().detach();
+        let pass = Pass::eval(Kernels::Fused);
         let error = embed(&table, &[3], &places, &[0], Dropout::NONE, &pass).unwrap_err();
         assert!(
             error

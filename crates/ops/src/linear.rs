@@ -1,4 +1,4 @@
-//! Affine maps, with what follows them in a Transformer.
+//! Affine maps, with activation and dropout.
 //!
 //! n rows, i inputs, o outputs:  y = dropout(f(x Wᵀ + b)),  x `[n, i]`, W `[o, i]`, b `[o]`.
 
@@ -10,26 +10,27 @@ use rayon::prelude::*;
 use crate::buffer::Buffer;
 use crate::cpu::{slice, view};
 use crate::gemm::{Mat, MatMut, Threads, Write, product, product_then};
-use crate::pass::{Pass, Path};
+use crate::isa::kernel;
+use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
 use crate::random::Dropout;
-use crate::simd::{self, ROWS, sigmoid, tanh};
-use crate::{Param, cpu};
+use crate::simd::{self, TASK_ROWS, sigmoid, tanh};
+use crate::{Weight, cpu};
 
-/// The parameters of one affine map.
+/// The weights of one affine map.
 #[derive(Clone, Debug)]
 pub struct Linear {
     /// `[o, i]`
-    pub weight: Param,
+    pub weight: Weight,
     /// `[o]`
-    pub bias: Option<Param>,
+    pub bias: Option<Weight>,
 }
 
 /// The non-linearity of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     Relu,
-    /// The exact one, by the error function.
+    /// Exact, with the error function.
     Gelu,
     /// x · sigmoid(x).
     Swish,
@@ -38,12 +39,12 @@ pub enum Activation {
 
 /// Several affine maps of the same input, their outputs side by side: `[n, i]` to `[n, Σ o]`.
 pub fn linear(x: &Tensor, layers: &[&Linear], pass: &Pass) -> Result<Tensor> {
-    match pass.path {
-        Path::Composed => {
+    match pass.kernels {
+        Kernels::Composed => {
             let outputs: Result<Vec<_>> = layers.iter().map(|layer| affine(x, layer)).collect();
             Tensor::cat(&outputs?, 1)
         }
-        Path::Fused => fused(x, layers, None, Dropout::NONE, pass),
+        Kernels::Fused => fused(x, layers, None, Dropout::NONE, pass),
     }
 }
 
@@ -55,8 +56,8 @@ pub fn linear_activated(
     dropout: Dropout,
     pass: &Pass,
 ) -> Result<Tensor> {
-    match pass.path {
-        Path::Composed => {
+    match pass.kernels {
+        Kernels::Composed => {
             let z = affine(x, layer)?;
             let y = match activation {
                 Activation::Relu => z.relu()?,
@@ -66,15 +67,15 @@ pub fn linear_activated(
             };
             dropout.composed(&y)
         }
-        Path::Fused => fused(x, &[layer], Some(activation), dropout, pass),
+        Kernels::Fused => fused(x, &[layer], Some(activation), dropout, pass),
     }
 }
 
-/// The logits of every word but the last, which is padding: `[n, d]` to `[n, v - 1]`. For decoding:
-/// it records no graph.
-pub fn project(hidden: &Tensor, table: &Param, pass: &Pass) -> Result<Tensor> {
+/// The logits of every word except the last, which is padding: `[n, d]` to `[n, v - 1]`. For decoding: no
+/// graph is recorded.
+pub fn project(hidden: &Tensor, table: &Weight, pass: &Pass) -> Result<Tensor> {
     let (v, d) = table.value().dims2()?;
-    if pass.path == Path::Composed {
+    if pass.kernels == Kernels::Composed {
         let words = table.value().detach().narrow(0, 0, v - 1)?;
         return hidden.detach().matmul(&words.t()?);
     }
@@ -102,31 +103,40 @@ fn fused(
     dropout: Dropout,
     pass: &Pass,
 ) -> Result<Tensor> {
-    let first = layers[0].weight.value();
-    let op = Fused {
+    let recorded = recorded_by(layers).value();
+    let op = LinearOp {
         layers: layers.iter().map(|&layer| layer.clone()).collect(),
         activation,
         dropout,
         before: Mutex::new(None),
     };
     if pass.trains() {
-        x.apply_op2(first, op)
+        x.apply_op2(recorded, op)
     } else {
-        x.apply_op2_no_bwd(first, &op)
+        x.apply_op2_no_bwd(recorded, &op)
     }
 }
 
-/// Its second input is the first layer's weight, which keeps the op in the graph even where x
-/// leads to no variable; gradients of parameters go to their own buffers.
-struct Fused {
+/// The weight that candle records an operation by: the first that is trainable, or else the first.
+pub(crate) fn recorded_by<'a>(layers: &[&'a Linear]) -> &'a Weight {
+    let weights = layers.iter().map(|layer| &layer.weight);
+    let biases = layers.iter().filter_map(|layer| layer.bias.as_ref());
+    let mut all = weights.chain(biases);
+    let trainable = all.find(|weight| weight.is_trainable());
+    trainable.unwrap_or(&layers[0].weight)
+}
+
+/// Its second input is a weight, so that candle records the operation even if x leads to no variable.
+/// Gradients of weights go to their own buffers.
+struct LinearOp {
     layers: Vec<Linear>,
     activation: Option<Activation>,
     dropout: Dropout,
-    /// What [`forward`] keeps for backward.
+    /// What [`forward`] returns for the backward pass.
     before: Mutex<Option<Buffer>>,
 }
 
-impl CustomOp2 for Fused {
+impl CustomOp2 for LinearOp {
     fn name(&self) -> &'static str {
         "linear"
     }
@@ -164,21 +174,21 @@ impl CustomOp2 for Fused {
             let y = view(y)?;
             let kept = before.as_deref().unwrap_or(&y);
             before_activation(&mut dz, kept, outputs(&layers)?, activation, self.dropout);
-            backward(&xs, &layers, &dz, (&mut dx, Write::Over))?;
+            backward(&xs, &layers, &dz, InputGradient::over(&mut dx))?;
         } else {
-            backward(&xs, &layers, &dys, (&mut dx, Write::Over))?;
+            backward(&xs, &layers, &dys, InputGradient::over(&mut dx))?;
         }
         Ok((Some(cpu::like(dx, x)?), None))
     }
 }
 
-/// How wide the outputs of several maps are together.
+/// The total width of the outputs.
 pub(crate) fn outputs(layers: &[&Linear]) -> Result<usize> {
     layers.iter().map(|layer| layer.weight.value().dim(0)).sum()
 }
 
-/// y = dropout(f(x Wᵀ + b)), for several maps side by side. Returns z = x Wᵀ + b where the gradient
-/// of the activation needs it; ReLU's can be told from y.
+/// y = dropout(f(x Wᵀ + b)), for several maps side by side. Returns z = x Wᵀ + b if the gradient of the
+/// activation needs it. The gradient of ReLU is computed from y.
 pub(crate) fn forward(
     x: &[f32],
     layers: &[&Linear],
@@ -216,29 +226,42 @@ pub(crate) fn forward(
         return Ok(None);
     }
     let before = Buffer::copy_of(y);
-    y.par_chunks_mut(ROWS * width)
+    y.par_chunks_mut(TASK_ROWS * width)
         .enumerate()
         .for_each(|(i, rows)| {
             for (row, y) in rows.chunks_exact_mut(width).enumerate() {
-                finish_row(y, activation, dropout.row(i * ROWS + row));
+                finish_row(y, activation, dropout.row(i * TASK_ROWS + row));
             }
         });
     Ok(Some(before))
 }
 
-/// From dz `[n, Σ o]`, adds to the gradients of the parameters and writes that of x.
-pub(crate) fn backward(
-    x: &[f32],
-    layers: &[&Linear],
-    dz: &[f32],
-    (dx, write): (&mut [f32], Write),
-) -> Result<()> {
+/// The destination of the gradient of an operation's input.
+pub(crate) struct InputGradient<'a> {
+    pub(crate) values: &'a mut [f32],
+    pub(crate) write: Write,
+}
+
+impl<'a> InputGradient<'a> {
+    /// Replaces the values.
+    pub(crate) fn over(values: &'a mut [f32]) -> Self {
+        let write = Write::Over;
+        Self { values, write }
+    }
+}
+
+/// From dz `[n, Σ o]`, accumulates the gradients of the weights and writes that of x.
+pub(crate) fn backward(x: &[f32], layers: &[&Linear], dz: &[f32], dx: InputGradient) -> Result<()> {
+    let InputGradient { values: dx, write } = dx;
     let width = outputs(layers)?;
     let n = dz.len() / width;
-    let mut bias_sums = Buffer::any(width);
-    let time = profile::time(Part::LinearWeight);
-    simd::column_sums(dz, width, &mut bias_sums, Write::Over);
-    drop(time);
+    let mut biases = layers.iter().filter_map(|layer| layer.bias.as_ref());
+    let bias_sums = biases.any(Weight::is_trainable).then(|| {
+        let _time = profile::time(Part::LinearWeight);
+        let mut sums = Buffer::any(width);
+        simd::column_sums(dz, width, &mut sums, Write::Over);
+        sums
+    });
     let mut first = 0;
     for layer in layers {
         let (o, i) = layer.weight.value().dims2()?;
@@ -248,8 +271,8 @@ pub(crate) fn backward(
             let _time = profile::time(Part::LinearWeight);
             product(dw, write, dz.t(), Mat::new(x, n, i), Threads::All);
         })?;
-        if let Some(bias) = &layer.bias {
-            let sums = &bias_sums[first..first + o];
+        if let (Some(bias), Some(sums)) = (&layer.bias, &bias_sums) {
+            let sums = &sums[first..first + o];
             bias.accumulate(|db, write| simd::add_scaled(db, write, 1.0, sums))?;
         }
         let weight = view(layer.weight.value())?;
@@ -262,32 +285,34 @@ pub(crate) fn backward(
     Ok(())
 }
 
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn add_row(y: &mut [f32], bias: &[f32]) {
-    for (y, b) in y.iter_mut().zip(bias) {
-        *y += b;
-    }
-}
-
-/// y = dropout(f(y)).
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn finish_row(y: &mut [f32], activation: Option<Activation>, dropout: Dropout) {
-    match activation {
-        None => {}
-        Some(Activation::Relu) => y.iter_mut().for_each(|y| *y = y.max(0.0)),
-        Some(Activation::Gelu) => y.iter_mut().for_each(|y| *y *= normal_cdf(*y)),
-        Some(Activation::Swish) => y.iter_mut().for_each(|y| *y *= sigmoid(*y)),
-        Some(Activation::Tanh) => y.iter_mut().for_each(|y| *y = tanh(*y)),
-    }
-    if !dropout.is_none() {
-        for (j, y) in y.iter_mut().enumerate() {
-            *y *= dropout.factor(j as u32);
+kernel! {
+    fn add_row(y: &mut [f32], bias: &[f32]) {
+        for (y, b) in y.iter_mut().zip(bias) {
+            *y += b;
         }
     }
 }
 
-/// dz = dy · dropout · f'(z), in place. `kept` is z, or for ReLU y, which is positive exactly where
-/// both the activation and the dropout let the value through.
+kernel! {
+    /// y = dropout(f(y)).
+    fn finish_row(y: &mut [f32], activation: Option<Activation>, dropout: Dropout) {
+        match activation {
+            None => {}
+            Some(Activation::Relu) => y.iter_mut().for_each(|y| *y = y.max(0.0)),
+            Some(Activation::Gelu) => y.iter_mut().for_each(|y| *y *= normal_cdf(*y)),
+            Some(Activation::Swish) => y.iter_mut().for_each(|y| *y *= sigmoid(*y)),
+            Some(Activation::Tanh) => y.iter_mut().for_each(|y| *y = tanh(*y)),
+        }
+        if !dropout.is_none() {
+            for (j, y) in y.iter_mut().enumerate() {
+                *y *= dropout.factor(j as u32);
+            }
+        }
+    }
+}
+
+/// dz = dy · dropout · f'(z), in place. `kept` is z; for ReLU it is y, which is positive exactly
+/// where neither the activation nor dropout made it zero.
 pub(crate) fn before_activation(
     dz: &mut [f32],
     kept: &[f32],
@@ -296,7 +321,7 @@ pub(crate) fn before_activation(
     dropout: Dropout,
 ) {
     let _time = profile::time(Part::Activation);
-    let size = ROWS * width;
+    let size = TASK_ROWS * width;
     let chunks = dz
         .par_chunks_mut(size)
         .zip(kept.par_chunks(size))
@@ -304,31 +329,32 @@ pub(crate) fn before_activation(
     chunks.for_each(|(i, (dz, kept))| {
         let rows = dz.chunks_exact_mut(width).zip(kept.chunks_exact(width));
         for (row, (dz, kept)) in rows.enumerate() {
-            before_activation_row(dz, kept, activation, dropout.row(i * ROWS + row));
+            before_activation_row(dz, kept, activation, dropout.row(i * TASK_ROWS + row));
         }
     });
 }
 
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn before_activation_row(dz: &mut [f32], kept: &[f32], activation: Activation, dropout: Dropout) {
-    let values = dz.iter_mut().zip(kept);
-    match activation {
-        Activation::Relu => {
-            let scale = dropout.scale();
-            values.for_each(|(dz, y)| *dz = if *y > 0.0 { *dz * scale } else { 0.0 });
+kernel! {
+    fn before_activation_row(dz: &mut [f32], kept: &[f32], activation: Activation, dropout: Dropout) {
+        let values = dz.iter_mut().zip(kept);
+        match activation {
+            Activation::Relu => {
+                let scale = dropout.scale();
+                values.for_each(|(dz, y)| *dz = if *y > 0.0 { *dz * scale } else { 0.0 });
+            }
+            Activation::Gelu => values.enumerate().for_each(|(j, (dz, z))| {
+                let density = (-0.5 * z * z).exp() * 0.398_942_3; // 1 / √(2π)
+                *dz *= dropout.factor(j as u32) * (normal_cdf(*z) + z * density);
+            }),
+            Activation::Swish => values.enumerate().for_each(|(j, (dz, z))| {
+                let s = sigmoid(*z);
+                *dz *= dropout.factor(j as u32) * (s + z * s * (1.0 - s));
+            }),
+            Activation::Tanh => values.enumerate().for_each(|(j, (dz, z))| {
+                let t = tanh(*z);
+                *dz *= dropout.factor(j as u32) * (1.0 - t * t);
+            }),
         }
-        Activation::Gelu => values.enumerate().for_each(|(j, (dz, z))| {
-            let density = (-0.5 * z * z).exp() * 0.398_942_3; // 1 / √(2π)
-            *dz *= dropout.factor(j as u32) * (normal_cdf(*z) + z * density);
-        }),
-        Activation::Swish => values.enumerate().for_each(|(j, (dz, z))| {
-            let s = sigmoid(*z);
-            *dz *= dropout.factor(j as u32) * (s + z * s * (1.0 - s));
-        }),
-        Activation::Tanh => values.enumerate().for_each(|(j, (dz, z))| {
-            let t = tanh(*z);
-            *dz *= dropout.factor(j as u32) * (1.0 - t * t);
-        }),
     }
 }
 
@@ -340,12 +366,12 @@ fn normal_cdf(z: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Case, param};
+    use crate::testing::{Case, weight};
 
     fn layer(name: &str, o: usize, i: usize) -> Linear {
         Linear {
-            weight: param(&format!("{name}.weight"), (o, i)),
-            bias: Some(param(&format!("{name}.bias"), o)),
+            weight: weight(&format!("{name}.weight"), (o, i)),
+            bias: Some(weight(&format!("{name}.bias"), o)),
         }
     }
 
@@ -378,21 +404,27 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_gets_its_gradient_even_when_the_input_is_a_constant() -> Result<()> {
+    fn a_weight_gets_a_gradient_if_the_input_is_constant() -> Result<()> {
         let layer = layer("a", 4, 3);
         let x = Tensor::ones((2, 3), candle_core::DType::F32, &candle_core::Device::Cpu)?;
-        let y = linear(&x, &[&layer], &Pass::train(Path::Fused, 0, 0))?;
-        crate::backward(&y.sum_all()?, [&layer.weight])?;
-        let gradient = layer.weight.gradient().expect("a gradient");
+        let y = linear(&x, &[&layer], &Pass::train(Kernels::Fused, 0, 0))?;
+        crate::backward(&y.sum_all()?, layer.weight.param())?;
+        let gradient = layer
+            .weight
+            .param()
+            .unwrap()
+            .gradient()
+            .expect("a gradient");
         assert_eq!(gradient.sum_all()?.to_scalar::<f32>()?, 24.0);
         Ok(())
     }
 
     #[test]
-    fn project_leaves_the_padding_word_out_on_both_paths() -> Result<()> {
-        let table = param("table", (9, 6));
-        let h = param("h", (5, 6)).value().detach();
-        let [fused, composed] = Path::ALL.map(|path| project(&h, &table, &Pass::eval(path)));
+    fn project_omits_the_padding_word_with_both_kernels() -> Result<()> {
+        let table = weight("table", (9, 6));
+        let h = weight("h", (5, 6)).value().detach();
+        let [fused, composed] =
+            Kernels::ALL.map(|kernels| project(&h, &table, &Pass::eval(kernels)));
         let (fused, composed) = (fused?, composed?);
         assert_eq!(fused.dims(), [5, 8]);
         crate::testing::assert_close(&fused, &composed, 1e-6);

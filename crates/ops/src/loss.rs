@@ -1,7 +1,7 @@
 //! Output projection and label-smoothed cross-entropy (Szegedy et al. 2016), in chunks of rows, so
-//! that the logits `[n, v]` are never held whole.
+//! that the logits `[n, v]` are never in memory as a whole.
 //!
-//! With p = softmax(h Wᵀ) over the words but the last, which is padding, c of them:
+//! With p = softmax(h Wᵀ) over the c words other than the last, which is padding:
 //! loss = Σ over rows of  -(1 - ε) log p(target) - (ε / c) Σ over words of log p(word).
 
 use std::sync::{Mutex, OnceLock};
@@ -9,26 +9,28 @@ use std::sync::{Mutex, OnceLock};
 use candle_core::{CpuStorage, CustomOp2, D, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
+use crate::Weight;
 use crate::buffer::Buffer;
 use crate::cpu::{self, view};
 use crate::gemm::{DEPTH, Mat, MatMut, Threads, Write, product, product_then};
+use crate::isa::kernel;
 use crate::param::{Param, backward};
-use crate::pass::{Pass, Path};
+use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
 use crate::simd::{self, add_scaled};
 
-/// A loss and what it was measured on.
+/// A loss with its statistics.
 #[derive(Debug)]
 pub struct Loss {
     /// The smoothed cross-entropy, summed over tokens: a scalar to backpropagate from.
     smoothed: Tensor,
-    /// What is minimised with it.
+    /// A further term to minimise.
     extra: Option<Tensor>,
     /// The smoothed cross-entropy of each token.
     pub each: Vec<f32>,
-    /// The plain cross-entropy, summed over tokens; what perplexity is made of.
+    /// The cross-entropy without smoothing, summed over tokens. Perplexity is computed from it.
     pub cross_entropy: f64,
-    /// Tokens whose most likely word was the target.
+    /// Tokens whose most probable word is the target.
     pub correct: usize,
     pub tokens: usize,
 }
@@ -39,7 +41,12 @@ impl Loss {
         self.smoothed.to_scalar()
     }
 
-    /// What is minimised together with it, summed over tokens.
+    #[cfg(test)]
+    pub(crate) fn smoothed_tensor(&self) -> &Tensor {
+        &self.smoothed
+    }
+
+    /// The further term to minimise, summed over tokens.
     pub fn extra(&self) -> Result<f32> {
         match &self.extra {
             Some(extra) => extra.to_scalar(),
@@ -47,7 +54,7 @@ impl Loss {
         }
     }
 
-    /// The same loss, to be minimised together with `extra`, a scalar that no measure shows.
+    /// The same loss with `extra`, a further scalar to minimise. It is not part of the statistics.
     pub fn with(self, extra: Tensor) -> Self {
         let extra = Some(extra);
         Self { extra, ..self }
@@ -55,8 +62,7 @@ impl Loss {
 
     /// Adds `scale` times the gradient with respect to each parameter to the parameter's buffer.
     ///
-    /// It takes the loss with it: the graph gives up its memory as backward passes, so it can be
-    /// gone through once.
+    /// Consumes the loss: the backward pass frees the memory of the graph, so it can run only once.
     pub fn backward<'a>(
         self,
         scale: f64,
@@ -74,7 +80,7 @@ impl Loss {
 /// matrix.
 pub fn cross_entropy(
     hidden: &Tensor,
-    table: &Param,
+    table: &Weight,
     targets: &[u32],
     smoothing: f32,
     pass: &Pass,
@@ -82,16 +88,16 @@ pub fn cross_entropy(
     let (n, _) = hidden.dims2()?;
     let words = table.value().dim(0)? - 1;
     if n != targets.len() {
-        bail!("{n} hidden states for {} targets", targets.len());
+        bail!("{n} hidden states but {} targets", targets.len());
     }
     if let Some(target) = targets.iter().find(|&&target| target as usize >= words) {
-        bail!("target {target} is not among {words} words");
+        bail!("target {target} is outside a vocabulary of {words} words");
     }
-    if pass.path == Path::Composed {
+    if pass.kernels == Kernels::Composed {
         return composed(hidden, table, targets, smoothing, pass);
     }
     let (sums, gradients) = forward(hidden, table, targets, smoothing, pass.trains())?;
-    let op = Fused {
+    let op = CrossEntropyOp {
         table: table.clone(),
         loss: sums.smoothed as f32,
         gradients: Mutex::new(gradients),
@@ -113,7 +119,7 @@ pub fn cross_entropy(
 
 fn composed(
     hidden: &Tensor,
-    table: &Param,
+    table: &Weight,
     targets: &[u32],
     smoothing: f32,
     pass: &Pass,
@@ -144,39 +150,43 @@ fn composed(
     })
 }
 
-/// The gradients are computed along with the loss, while a chunk of the logits is there. They are
-/// kept apart from the parameter's buffer until backward comes and says by what to scale them.
-struct Fused {
-    table: Param,
+/// The gradients are computed in the forward pass, while a chunk of the logits is in memory. The backward
+/// pass scales them and adds them to the buffer of the table.
+struct CrossEntropyOp {
+    table: Weight,
     loss: f32,
-    /// Backward takes them, so that they are not held while it goes on.
+    /// The backward pass takes them, so that they are freed early.
     gradients: Mutex<Option<Gradients>>,
 }
 
 struct Gradients {
     /// `[n, d]`
     hidden: Buffer,
-    /// `[c, d]`, but for what smoothing takes from each of its rows
-    table: Buffer,
+    /// `None` if the table is read-only.
+    table: Option<TableGradient>,
+}
+
+struct TableGradient {
+    /// `[c, d]`, without the term of smoothing, which is the same for every row
+    words: Buffer,
     /// `[d]`
     smoothing: Vec<f32>,
 }
 
-impl Gradients {
+impl TableGradient {
     fn new(n: usize, d: usize, words: usize) -> Self {
-        let table = match n {
+        let words = match n {
             0 => Buffer::zeros(words * d),
             _ => Buffer::any(words * d),
         };
         Self {
-            hidden: Buffer::any(n * d),
-            table,
+            words,
             smoothing: vec![0.0; d],
         }
     }
 }
 
-impl CustomOp2 for Fused {
+impl CustomOp2 for CrossEntropyOp {
     fn name(&self) -> &'static str {
         "cross-entropy"
     }
@@ -204,35 +214,37 @@ impl CustomOp2 for Fused {
             .unwrap_or_else(|e| e.into_inner())
             .take();
         let Some(gradients) = gradients else {
-            bail!("a loss goes backward once, and only in training")
+            bail!("cross-entropy: the backward pass runs once, and only in training")
         };
         let _time = profile::time(Part::Loss);
         let factor = dy.to_scalar::<f32>()?;
-        self.table.accumulate(|sum, write| {
-            let (words, padding) = sum.split_at_mut(gradients.table.len());
-            let smoothing = &gradients.smoothing;
-            let rows = words.par_chunks_mut(ROWS * smoothing.len());
-            let rows = rows.zip(gradients.table.par_chunks(ROWS * smoothing.len()));
-            rows.for_each(|(sums, rows)| add_rows(sums, write, factor, rows, smoothing));
-            if write == Write::Over {
-                padding.fill(0.0);
-            }
-        })?;
+        if let Some(TableGradient { words, smoothing }) = &gradients.table {
+            self.table.accumulate(|sum, write| {
+                let (sum, padding) = sum.split_at_mut(words.len());
+                let rows = sum.par_chunks_mut(LOSS_ROWS * smoothing.len());
+                let rows = rows.zip(words.par_chunks(LOSS_ROWS * smoothing.len()));
+                rows.for_each(|(sums, rows)| add_rows(sums, write, factor, rows, smoothing));
+                if write == Write::Over {
+                    padding.fill(0.0);
+                }
+            })?;
+        }
         let mut dh = vec![0.0; gradients.hidden.len()];
         add_scaled(&mut dh, Write::Over, factor, &gradients.hidden);
         Ok((Some(cpu::like(dh, hidden)?), None))
     }
 }
 
-/// sums (=|+=) factor · (rows - less), row by row.
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn add_rows(sums: &mut [f32], write: Write, factor: f32, rows: &[f32], less: &[f32]) {
-    let d = less.len();
-    for (sums, row) in sums.chunks_exact_mut(d).zip(rows.chunks_exact(d)) {
-        let values = sums.iter_mut().zip(row.iter().zip(less));
-        match write {
-            Write::Over => values.for_each(|(sum, (x, less))| *sum = factor * (x - less)),
-            Write::Add => values.for_each(|(sum, (x, less))| *sum += factor * (x - less)),
+kernel! {
+    /// sums (=|+=) factor · (rows - less), row by row.
+    fn add_rows(sums: &mut [f32], write: Write, factor: f32, rows: &[f32], less: &[f32]) {
+        let d = less.len();
+        for (sums, row) in sums.chunks_exact_mut(d).zip(rows.chunks_exact(d)) {
+            let values = sums.iter_mut().zip(row.iter().zip(less));
+            match write {
+                Write::Over => values.for_each(|(sum, (x, less))| *sum = factor * (x - less)),
+                Write::Add => values.for_each(|(sum, (x, less))| *sum += factor * (x - less)),
+            }
         }
     }
 }
@@ -254,24 +266,24 @@ impl Sums {
     }
 }
 
-/// Rows whose logits are held at once, at most: as many as a product takes in one pass as its inner index,
-/// so that the gradient of the table is gone through once for all of them.
-const ROWS: usize = DEPTH;
-/// Logits that are held at once, at most.
+/// The most rows whose logits are in memory at once. It is the inner index of one pass of a product, so
+/// that a chunk adds to the gradient of the table in a single pass.
+const LOSS_ROWS: usize = DEPTH;
+/// The most logits in memory at once.
 const LOGITS: usize = 1 << 24;
 
 fn rows_held(words: usize) -> usize {
-    ROWS.min(LOGITS / words.max(1)).max(1)
+    LOSS_ROWS.min(LOGITS / words.max(1)).max(1)
 }
 
-/// How many logits a loss over so many words holds at once, at most.
+/// The most logits that a loss over so many words holds in memory at once.
 pub fn logits_held(words: usize) -> usize {
     words * rows_held(words)
 }
 
 fn forward(
     hidden: &Tensor,
-    table: &Param,
+    table: &Weight,
     targets: &[u32],
     smoothing: f32,
     train: bool,
@@ -279,16 +291,20 @@ fn forward(
     let _time = profile::time(Part::Loss);
     let (n, d) = hidden.dims2()?;
     let words = table.value().dim(0)? - 1;
+    let trainable = table.is_trainable();
     let (h, table) = (view(hidden)?, view(table.value())?);
     let share = smoothing / words as f32;
-    let mut of_words = Buffer::zeros(d); // the sum of the table's rows: h times it sums a row of logits
+    let mut of_words = Buffer::zeros(d); // the sum of the table's rows: its product with h is the sum of a row of logits
     if smoothing != 0.0 {
         simd::column_sums(&table[..words * d], d, &mut of_words, Write::Over);
     }
     let table = Mat::new(&table[..words * d], words, d);
     let at_once = n.div_ceil(n.div_ceil(rows_held(words)).max(1)).max(1); // equal parts
     let mut logits = Buffer::any(at_once * words);
-    let mut gradients = train.then(|| Gradients::new(n, d, words));
+    let mut gradients = train.then(|| Gradients {
+        hidden: Buffer::any(n * d),
+        table: trainable.then(|| TableGradient::new(n, d, words)),
+    });
     let mut sums = Sums::default();
     for start in (0..n).step_by(at_once) {
         let rows = at_once.min(n - start);
@@ -311,7 +327,7 @@ fn forward(
         let Some(gradients) = &mut gradients else {
             continue;
         };
-        let slopes = Mat::new(logits, rows, words); // what the rows have become
+        let slopes = Mat::new(logits, rows, words); // `cross_entropy_row` has replaced the logits
         let dh = &mut gradients.hidden[start * d..(start + rows) * d];
         let dst = MatMut::new(dh, rows, d);
         product_then(dst, Write::Over, slopes, table, all, |row, dh| {
@@ -319,18 +335,21 @@ fn forward(
             let values = dh.iter_mut().zip(&*of_words);
             values.for_each(|(dh, of_words)| *dh = *dh * inverse - share * of_words);
         });
+        let Some(of_table) = &mut gradients.table else {
+            continue;
+        };
         let mut scaled = Buffer::copy_of(states);
         for (row, score) in scaled.chunks_exact_mut(d).zip(&scores) {
             row.iter_mut().for_each(|h| *h *= score.inverse);
         }
-        let dw = MatMut::new(&mut gradients.table, words, d);
+        let dw = MatMut::new(&mut of_table.words, words, d);
         let (write, scaled) = (Write::first(start == 0), Mat::new(&scaled, rows, d));
         product(dw, write, slopes.t(), scaled, all);
     }
-    if let Some(gradients) = &mut gradients {
+    if let Some(of_table) = gradients.as_mut().and_then(|all| all.table.as_mut()) {
         let mut of_states = Buffer::any(d);
         simd::column_sums(&h, d, &mut of_states, Write::Over);
-        gradients.smoothing = of_states.iter().map(|sum| share * sum).collect();
+        of_table.smoothing = of_states.iter().map(|sum| share * sum).collect();
     }
     Ok((sums, gradients))
 }
@@ -340,32 +359,33 @@ struct Row {
     smoothed: f32,
     plain: f32,
     correct: bool,
-    /// What the row of slopes is to be multiplied by.
+    /// The factor of the row of slopes.
     inverse: f32,
 }
 
-/// The loss of one row of logits, `total` together. They become their own gradient but for smoothing's
-/// ε / c, and times Σ exp, by which it is cheaper to divide what is computed from them:
-/// (p - (1 - ε) [target]) Σ exp.
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn cross_entropy_row(logits: &mut [f32], target: usize, smoothing: f32, total: f32) -> Row {
-    let share = smoothing / logits.len() as f32;
-    let (highest, chosen) = (simd::max(logits), logits[target]);
-    let sum = simd::exp_and_sum(logits, highest, 1.0);
-    logits[target] -= (1.0 - smoothing) * sum;
-    let log_sum = highest + sum.ln();
-    Row {
-        smoothed: log_sum - (1.0 - smoothing) * chosen - share * total,
-        plain: log_sum - chosen,
-        correct: chosen >= highest,
-        inverse: 1.0 / sum,
+kernel! {
+    /// The loss of one row of logits, whose sum is `total`. The logits are replaced by their gradient without
+    /// the term ε / c of smoothing, and times Σ exp: `(p - (1 - ε) [target]) Σ exp`. It is cheaper to divide
+    /// the results of the products by Σ exp.
+    fn cross_entropy_row(logits: &mut [f32], target: usize, smoothing: f32, total: f32) -> Row {
+        let share = smoothing / logits.len() as f32;
+        let (highest, chosen) = (simd::max(logits), logits[target]);
+        let sum = simd::exp_and_sum(logits, highest, 1.0);
+        logits[target] -= (1.0 - smoothing) * sum;
+        let log_sum = highest + sum.ln();
+        Row {
+            smoothed: log_sum - (1.0 - smoothing) * chosen - share * total,
+            plain: log_sum - chosen,
+            correct: chosen >= highest,
+            inverse: 1.0 / sum,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Case, param};
+    use crate::testing::{Case, weight};
     use candle_core::Device;
 
     fn targets(n: usize, words: usize) -> Vec<u32> {
@@ -374,9 +394,9 @@ mod tests {
 
     #[test]
     fn fused_equals_composed_with_and_without_smoothing() {
-        // The last has more rows than are held at once.
+        // The last has more rows than one chunk.
         for (n, d, v) in [(1, 3, 2), (7, 10, 33), (90, 16, 1000), (1100, 4, 300)] {
-            let table = param("table", (v, d));
+            let table = weight("table", (v, d));
             let targets = targets(n, v - 1);
             for smoothing in [0.0, 0.1] {
                 let case = Case::new(std::slice::from_ref(&table)).input((n, d));
@@ -388,37 +408,36 @@ mod tests {
     }
 
     #[test]
-    fn however_many_words_there_are_no_more_logits_are_held_than_the_limit() {
+    fn the_number_of_logits_in_memory_stays_within_the_limit() {
         for words in [1, 8000, 32_768, 40_000, LOGITS] {
             assert!((words..=LOGITS).contains(&logits_held(words)), "{words}");
         }
     }
 
     #[test]
-    fn both_paths_count_the_same_and_evaluation_leaves_no_gradient() -> Result<()> {
-        let (table, hidden) = (param("table", (12, 6)), param("hidden", (40, 6)));
+    fn both_kernels_count_the_same_and_evaluation_gives_no_gradient() -> Result<()> {
+        let (table, hidden) = (weight("table", (12, 6)), weight("hidden", (40, 6)));
         let targets = targets(40, 11);
-        let run = |path| cross_entropy(hidden.value(), &table, &targets, 0.1, &Pass::eval(path));
-        let (fused, composed) = (run(Path::Fused)?, run(Path::Composed)?);
+        let run =
+            |kernels| cross_entropy(hidden.value(), &table, &targets, 0.1, &Pass::eval(kernels));
+        let (fused, composed) = (run(Kernels::Fused)?, run(Kernels::Composed)?);
         assert_eq!((fused.correct, fused.tokens), (composed.correct, 40));
         let difference = fused.cross_entropy - composed.cross_entropy;
         assert!(difference.abs() < 1e-4, "{difference}");
         for loss in [fused, composed] {
-            loss.backward(1.0, [&table])?;
+            loss.backward(1.0, table.param())?;
         }
-        assert!(table.gradient().is_none());
+        assert!(table.param().unwrap().gradient().is_none());
         Ok(())
     }
 
     #[test]
     fn huge_logits_give_a_finite_loss() -> Result<()> {
-        let table = Param::new(
-            "table",
-            &Tensor::new(&[[1e4f32], [-1e4], [0.0]], &Device::Cpu)?,
-        )?;
+        let table = Tensor::new(&[[1e4f32], [-1e4], [0.0]], &Device::Cpu)?;
+        let table = Param::new("table", &table)?.into();
         let hidden = Tensor::new(&[[1.0f32], [-1.0]], &Device::Cpu)?;
-        for path in Path::ALL {
-            let loss = cross_entropy(&hidden, &table, &[1, 1], 0.1, &Pass::train(path, 0, 0))?;
+        for kernels in Kernels::ALL {
+            let loss = cross_entropy(&hidden, &table, &[1, 1], 0.1, &Pass::train(kernels, 0, 0))?;
             let smoothed = loss.smoothed()?;
             // 0.95 · 20000 for the first row and 0.05 · 20000 for the second.
             assert!((smoothed - 20_000.0).abs() < 0.1, "{smoothed}");

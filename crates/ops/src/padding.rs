@@ -1,10 +1,9 @@
-//! Packed rows to padded batches and back, out of plain candle ops: the one place that pads.
+//! Packed rows to padded batches and back, with plain candle operations. Nothing else pads.
 
+use attend_batch::Segments;
 use candle_core::{Device, Result, Tensor};
 
-use crate::segments::Segments;
-
-/// Packed `[n, d]` to `(b, longest, d)`; the gaps repeat row 0, and masks hide them.
+/// Packed `[n, d]` to `(b, longest, d)`; padding repeats row 0 and must be masked.
 pub(crate) fn pad(x: &Tensor, segments: &Segments) -> Result<Tensor> {
     let longest = segments.longest();
     let mut rows = vec![0u32; segments.count() * longest];
@@ -18,14 +17,14 @@ pub(crate) fn pad(x: &Tensor, segments: &Segments) -> Result<Tensor> {
     padded.reshape((segments.count(), longest, x.dim(1)?))
 }
 
-/// The way back: `(b, longest, d)` to `[n, d]`.
+/// The inverse: `(b, longest, d)` to `[n, d]`.
 pub(crate) fn unpad(x: &Tensor, segments: &Segments) -> Result<Tensor> {
     let (b, longest, d) = x.dims3()?;
     let rows = x.contiguous()?.reshape((b * longest, d))?;
     rows.index_select(&places(segments, longest, x.device())?, 0)
 }
 
-/// Where the rows of packed sentences stand among rows padded to `longest`.
+/// The indices of the packed rows among rows padded to `longest`.
 fn places(segments: &Segments, longest: usize, device: &Device) -> Result<Tensor> {
     let lengths = segments.lengths().iter().enumerate();
     let places: Vec<u32> = lengths

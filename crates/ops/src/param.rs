@@ -17,7 +17,7 @@ struct Inner {
     name: String,
     value: Var,
     gradient: Tensor,
-    /// Nothing has been added to the gradient since it was cleared; what it holds is stale.
+    /// Nothing was accumulated since the gradient was cleared. The buffer holds old values.
     fresh: AtomicBool,
     follows: bool,
 }
@@ -27,9 +27,9 @@ impl Param {
         Self::of_kind(name.into(), value, false)
     }
 
-    /// A number that a model keeps beside what it learns, such as a moving average. Its gradient is how far
-    /// it is from where it should be: an update goes a tenth of that way, whatever the learning rate, and
-    /// its gradient is not part of the norm that others are clipped by.
+    /// A statistic that a model maintains during training, such as a moving average. Its gradient is the
+    /// difference from its target. An update moves it by a tenth of that, whatever the learning rate. The
+    /// gradient is not part of the norm for clipping.
     pub fn follower(name: impl Into<String>, value: &Tensor) -> Result<Self> {
         Self::of_kind(name.into(), value, true)
     }
@@ -67,23 +67,23 @@ impl Param {
         self.0.value.set(value)
     }
 
-    /// What backward passes have added since the last [`Param::clear`]; `None` if none has.
+    /// What backward passes have accumulated since the last [`Param::clear`]; `None` if none ran.
     pub fn gradient(&self) -> Option<&Tensor> {
         (!self.0.fresh.load(Ordering::Acquire)).then_some(&self.0.gradient)
     }
 
-    /// Forgets the gradient. The buffer is written over by the next backward pass.
+    /// Clears the gradient. The next backward pass overwrites the buffer.
     pub fn clear(&self) {
         self.0.fresh.store(true, Ordering::Release);
     }
 
-    /// Lets a fused backward add to the gradient in place, or write it if it is the first.
+    /// Lets a fused backward pass add to the gradient in place, or overwrite it if it is the first.
     pub(crate) fn accumulate(&self, add: impl FnOnce(&mut [f32], Write)) -> Result<()> {
         let write = Write::first(self.0.fresh.swap(false, Ordering::AcqRel));
         cpu::edit(&self.0.gradient, |gradient| add(gradient, write))
     }
 
-    /// Adds the gradient that candle computed, if it did.
+    /// Adds the gradient that candle computed, if there is one.
     pub(crate) fn absorb_from(&self, store: &GradStore) -> Result<()> {
         let Some(gradient) = store.get(self.value()) else {
             return Ok(());
@@ -104,9 +104,9 @@ impl fmt::Debug for Param {
     }
 }
 
-/// Backpropagates from a scalar: adds its gradient with respect to each parameter to the
-/// parameter's buffer. Fused operations have done so when candle's pass is over; what composed
-/// ones left in candle's store is added here.
+/// Runs the backward pass from a scalar and accumulates its gradient with respect to each parameter. Fused
+/// operations write to the buffers of the parameters during candle's backward pass. The gradients of
+/// composed operations are in candle's store and are added afterwards.
 pub(crate) fn backward<'a>(
     loss: &Tensor,
     params: impl IntoIterator<Item = &'a Param>,

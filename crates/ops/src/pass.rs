@@ -2,55 +2,55 @@ use candle_core::Device;
 
 use crate::random::{Dropout, Key, Site};
 
-/// Which version of every operation runs.
+/// Which implementation of the operations is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Path {
+pub enum Kernels {
     /// The CPU kernels of this crate.
     Fused,
-    /// Plain candle ops: the only way on CUDA and Metal, the oracle on CPU.
+    /// Plain candle operations: the only ones on CUDA and Metal, and the reference implementation.
     Composed,
 }
 
-impl Path {
-    /// Every path there is, for tests that must hold on each.
-    pub const ALL: [Path; 2] = [Path::Fused, Path::Composed];
+impl Kernels {
+    /// Both, for tests that must hold for each.
+    pub const ALL: [Kernels; 2] = [Kernels::Fused, Kernels::Composed];
 
-    /// The fast path of a device.
-    pub fn of(device: &Device) -> Path {
+    /// The fastest ones of a device.
+    pub fn of(device: &Device) -> Kernels {
         if device.is_cpu() {
-            Path::Fused
+            Kernels::Fused
         } else {
-            Path::Composed
+            Kernels::Composed
         }
     }
 }
 
-/// What a forward pass is for.
+/// The purpose of a forward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Dropout on, graph recorded. `draw` numbers the forward passes of a run, so that no two of
-    /// them share random numbers.
+    /// Training: with dropout, and a graph is recorded. `draw` is the number of the forward pass in the run,
+    /// so that no two passes use the same random numbers.
     Train { seed: u64, draw: u64 },
-    /// No dropout, no graph.
+    /// Evaluation: no dropout, no graph.
     Eval,
 }
 
-/// One forward pass: handed down to every operation.
+/// The options of one forward pass, passed to every operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pass {
-    pub path: Path,
+    pub kernels: Kernels,
     pub mode: Mode,
 }
 
 impl Pass {
-    pub fn train(path: Path, seed: u64, draw: u64) -> Self {
+    pub fn train(kernels: Kernels, seed: u64, draw: u64) -> Self {
         let mode = Mode::Train { seed, draw };
-        Self { path, mode }
+        Self { kernels, mode }
     }
 
-    pub fn eval(path: Path) -> Self {
+    pub fn eval(kernels: Kernels) -> Self {
         let mode = Mode::Eval;
-        Self { path, mode }
+        Self { kernels, mode }
     }
 
     /// The dropout of one site in this pass; none in evaluation.
@@ -61,7 +61,7 @@ impl Pass {
         }
     }
 
-    /// Whether gradients will be asked for.
+    /// Whether gradients will be computed.
     pub fn trains(&self) -> bool {
         self.mode != Mode::Eval
     }

@@ -1,9 +1,12 @@
-//! Where the time of a step goes, by operation. Off unless asked for.
+//! The time that each operation of a training step takes, off by default; and the peak speed of the cores.
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A part of a training step on the fused path.
+use crate::isa::kernel;
+
+/// A part of a training step with the fused kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Embedding,
@@ -57,7 +60,7 @@ impl Part {
 static ON: AtomicBool = AtomicBool::new(false);
 static NANOSECONDS: [AtomicU64; Part::ALL.len()] = [const { AtomicU64::new(0) }; Part::ALL.len()];
 
-/// Begins to measure, from nothing.
+/// Resets all times and starts measuring.
 pub fn start() {
     NANOSECONDS
         .iter()
@@ -65,7 +68,7 @@ pub fn start() {
     ON.store(true, Ordering::Relaxed);
 }
 
-/// Runs work that is not part of a step, such as validating, without measuring it.
+/// Runs work that is not part of a step, such as validation, without measuring it.
 pub fn paused<T>(work: impl FnOnce() -> T) -> T {
     let on = ON.swap(false, Ordering::Relaxed);
     let result = work();
@@ -73,13 +76,13 @@ pub fn paused<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// What each part has taken since [`start`]. Parts run one after the other, each on all threads.
+/// The time of each part since [`start`]. Parts run one after the other, each on all threads.
 pub fn times() -> [(Part, Duration); Part::ALL.len()] {
     let time = |part: Part| NANOSECONDS[part as usize].load(Ordering::Relaxed);
     Part::ALL.map(|part| (part, Duration::from_nanos(time(part))))
 }
 
-/// Measures a part until it is dropped.
+/// Measures a part until dropped.
 pub(crate) struct Timer(Part, Instant);
 
 pub(crate) fn time(part: Part) -> Option<Timer> {
@@ -92,4 +95,38 @@ impl Drop for Timer {
         let time = self.1.elapsed().as_nanos() as u64;
         NANOSECONDS[self.0 as usize].fetch_add(time, Ordering::Relaxed);
     }
+}
+
+/// Floating-point operations per second that all threads together can do in registers: the best of a few
+/// runs of independent multiplications and additions, fused where the kernels fuse them.
+pub fn ceiling() -> f64 {
+    const ROUNDS: usize = 4_000_000;
+    let threads = rayon::current_num_threads();
+    let run = || {
+        let start = Instant::now();
+        rayon::broadcast(|_| black_box(multiply_add(black_box(1e-9), ROUNDS)));
+        2.0 * (threads * ROUNDS * LANES) as f64 / start.elapsed().as_secs_f64()
+    };
+    (0..10).map(|_| run()).fold(0.0, f64::max)
+}
+
+/// Twelve registers of eight floats. Eight are needed to keep two units with a latency of four cycles busy.
+const LANES: usize = 96;
+
+kernel! {
+    fn multiply_add(factor: f32, rounds: usize) -> [f32; LANES] {
+        Avx512 => rounds_of(rounds, |sum| sum.mul_add(factor, factor)),
+        Avx2 => rounds_of(rounds, |sum| sum.mul_add(factor, factor)),
+        Neon => rounds_of(rounds, |sum| sum.mul_add(factor, factor)),
+        Plain => rounds_of(rounds, |sum| sum * factor + factor),
+    }
+}
+
+#[inline(always)]
+fn rounds_of(rounds: usize, next: impl Fn(f32) -> f32) -> [f32; LANES] {
+    let mut sums = [1.0f32; LANES];
+    for _ in 0..rounds {
+        sums.iter_mut().for_each(|sum| *sum = next(*sum));
+    }
+    sums
 }

@@ -1,9 +1,9 @@
-//! Counter-based random numbers: each is a pure function of (seed, draw, site, index), so there is
-//! no state to save and nothing depends on how work is shared among threads.
+//! Counter-based random numbers. Each is a pure function of (seed, draw, site, index), so there is no state
+//! to save, and nothing depends on the number of threads.
 
 use candle_core::{Device, Result, Tensor};
 
-/// Names one place that draws random numbers: a layer's dropout, a parameter's initial values.
+/// Identifies one use of random numbers, such as a layer's dropout or a parameter's initial values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Site(u64);
 
@@ -34,7 +34,7 @@ impl Key {
         Self(mix(mix(mix(seed) ^ draw) ^ site.0))
     }
 
-    /// An independent stream under this one.
+    /// An independent stream derived from this one.
     pub fn fork(self, index: u64) -> Self {
         Self(mix(self.0 ^ mix(index)))
     }
@@ -51,12 +51,12 @@ impl Key {
     }
 }
 
-/// Inverted dropout: each element is dropped with probability p, the others grow by 1/(1-p).
-/// Backward recomputes the mask instead of keeping it.
+/// Inverted dropout: each element is dropped with probability p, and the others are scaled by 1/(1-p). The
+/// backward pass recomputes the mask.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dropout {
     key: Key,
-    /// Of 2^32 values of the hash, how many drop the element.
+    /// An element is dropped if its 32-bit hash is below this.
     threshold: u32,
     scale: f32,
 }
@@ -69,7 +69,7 @@ impl Dropout {
     };
 
     /// # Panics
-    /// If the rate is not in [0, 1): configs are checked before they come here.
+    /// If the rate is not in [0, 1). Configs are validated before.
     pub fn new(rate: f32, key: Key) -> Self {
         assert!((0.0..1.0).contains(&rate), "dropout rate {rate}");
         Self {
@@ -87,8 +87,8 @@ impl Dropout {
         self.scale
     }
 
-    /// The dropout of one part of a larger whole, where the index would exceed 32 bits or has no
-    /// natural order: one sentence and head of an attention, say.
+    /// The dropout of one part, such as one sentence and head of an attention. For use where the index of
+    /// an element would exceed 32 bits or has no natural order.
     pub(crate) fn part(&self, index: u64) -> Self {
         Self {
             key: self.key.fork(index),
@@ -121,7 +121,7 @@ impl Dropout {
         }
     }
 
-    /// x with this dropout, row by row, out of plain candle ops.
+    /// x with this dropout, from plain candle operations.
     pub(crate) fn composed(&self, x: &Tensor) -> Result<Tensor> {
         if self.is_none() {
             return Ok(x.clone());

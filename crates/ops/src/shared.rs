@@ -1,8 +1,8 @@
-//! A tensor that many operations read: the keys that a decoder attends to at every step, say.
+//! A tensor that is the input of many operations, such as the keys that a decoder attends to at every step.
 //!
-//! Candle would make a gradient of the tensor's whole size for each reader and add them up one by one.
-//! Here readers add to one buffer in place, and the graph holds a token in the tensor's stead: each reader
-//! is a function of it, so that backward comes to the tensor when all of them are done.
+//! Candle would allocate a gradient of the full size for each operation and add them one by one. Here the
+//! operations accumulate in one buffer. In the graph a token takes the place of the tensor: each operation
+//! has the token as an input, so the backward pass reaches the tensor after all of them.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use candle_core::{CpuStorage, CustomOp1, DType, Layout, Result, Shape, Tensor};
 
 use crate::buffer::Buffer;
 use crate::cpu;
-use crate::pass::{Pass, Path};
+use crate::pass::{Kernels, Pass};
 
 #[derive(Clone)]
 pub struct Shared {
@@ -23,8 +23,8 @@ impl Shared {
     pub fn new(value: &Tensor, pass: &Pass) -> Result<Self> {
         let value = value.contiguous()?;
         let gradient = Arc::new(Mutex::new(None));
-        let token = match (pass.path, pass.trains()) {
-            (Path::Fused, true) => value.apply_op1(Collect(gradient.clone()))?,
+        let token = match (pass.kernels, pass.trains()) {
+            (Kernels::Fused, true) => value.apply_op1(Collect(gradient.clone()))?,
             _ => Tensor::zeros(1, DType::F32, value.device())?,
         };
         Ok(Self {
@@ -38,18 +38,18 @@ impl Shared {
         &self.value
     }
 
-    /// What a fused operation that reads it has for an input.
+    /// The input of fused operations that use it.
     pub(crate) fn token(&self) -> &Tensor {
         &self.token
     }
 
-    /// Lets the backward of a reader add to the gradient, which begins with zeros.
+    /// Lets the backward pass of an operation add to the gradient, which is initially zero.
     pub(crate) fn accumulate(&self, add: impl FnOnce(&mut [f32])) {
         let mut gradient = self.gradient.lock().unwrap_or_else(|e| e.into_inner());
         add(gradient.get_or_insert_with(|| Buffer::zeros(self.value.elem_count())));
     }
 
-    /// The gradient of the token, for the backward of a reader to return.
+    /// The gradient of the token, which the backward pass of an operation returns.
     pub(crate) fn token_gradient(&self) -> Result<Tensor> {
         self.token.zeros_like()
     }

@@ -1,14 +1,15 @@
-//! Loops that compilers turn into vector instructions. Sums go by lanes in a fixed order, so the
-//! bits do not depend on the instruction set that `multiversion` picks at run time, nor on threads.
+//! Loops that the compiler vectorises. Sums have a fixed number of lanes and a fixed order, so the bits
+//! depend neither on the instruction set nor on the number of threads.
 
 use rayon::prelude::*;
 
 use crate::gemm::Write;
+use crate::isa::kernel;
 
-/// Rows that one task of a row-wise kernel takes.
-pub(crate) const ROWS: usize = 64;
+/// Rows per task of a row-wise kernel.
+pub(crate) const TASK_ROWS: usize = 64;
 
-/// exp(x) with a relative error below 3e-7, without branches. Cephes' polynomial.
+/// exp(x) with a relative error below 3e-7, without branches. The polynomial is from Cephes.
 #[inline(always)]
 pub(crate) fn exp(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5 · 2^23: adding it rounds to a whole number
@@ -31,7 +32,7 @@ pub(crate) fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + exp(-x))
 }
 
-/// tanh(x) with a relative error below 3e-7, without branches. Cephes' polynomial near zero.
+/// tanh(x) with a relative error below 3e-7, without branches. The polynomial near zero is from Cephes.
 #[inline(always)]
 pub(crate) fn tanh(x: f32) -> f32 {
     let square = x * x;
@@ -41,15 +42,16 @@ pub(crate) fn tanh(x: f32) -> f32 {
     let p = p * square - 3.333_328e-1;
     let near = p * square * x + x;
     let far = 1.0 - 2.0 / (exp(2.0 * x.abs()) + 1.0);
-    match x.abs() > 0.625 {
-        true => far.copysign(x),
-        false => near,
+    if x.abs() > 0.625 {
+        far.copysign(x)
+    } else {
+        near
     }
 }
 
 pub(crate) const LANES: usize = 16;
 
-/// The lanes together, halves with halves: one after the other, each would wait for the last.
+/// Combines the lanes pairwise, which has shorter dependency chains than one after the other.
 #[inline(always)]
 pub(crate) fn reduce(mut lanes: [f32; LANES], f: impl Fn(f32, f32) -> f32) -> f32 {
     let mut half = LANES / 2;
@@ -132,15 +134,16 @@ pub(crate) fn dot(x: &[f32], y: &[f32]) -> f32 {
     reduce(lanes, |a, b| a + b)
 }
 
-/// log Σ exp(x): what turns logits into log-probabilities. Not finite if they are not.
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-pub fn log_sum_exp(x: &[f32]) -> f64 {
-    let highest = max(x);
-    let lanes = lanes(x, 0.0, |sum, x| sum + exp(x - highest));
-    f64::from(highest) + lanes.into_iter().map(f64::from).sum::<f64>().ln()
+kernel! {
+    /// log Σ exp(x), which normalises logits to log-probabilities. Non-finite if an x is NaN or +∞, or if all are -∞.
+    pub fn log_sum_exp(x: &[f32]) -> f64 {
+        let highest = max(x);
+        let lanes = lanes(x, 0.0, |sum, x| sum + exp(x - highest));
+        f64::from(highest) + lanes.into_iter().map(f64::from).sum::<f64>().ln()
+    }
 }
 
-/// dst (+)= the sums of the columns of `[n, width]`; each stripe of columns has one owner.
+/// dst (=|+=) the column sums of `[n, width]`. Each stripe of columns is one task.
 pub(crate) fn column_sums(x: &[f32], width: usize, dst: &mut [f32], write: Write) {
     const STRIPE: usize = 64;
     dst.par_chunks_mut(STRIPE).enumerate().for_each(|(i, dst)| {
@@ -151,11 +154,12 @@ pub(crate) fn column_sums(x: &[f32], width: usize, dst: &mut [f32], write: Write
     });
 }
 
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn stripe_sums(x: &[f32], width: usize, first: usize, dst: &mut [f32]) {
-    for row in x.chunks_exact(width) {
-        for (sum, value) in dst.iter_mut().zip(&row[first..]) {
-            *sum += value;
+kernel! {
+    fn stripe_sums(x: &[f32], width: usize, first: usize, dst: &mut [f32]) {
+        for row in x.chunks_exact(width) {
+            for (sum, value) in dst.iter_mut().zip(&row[first..]) {
+                *sum += value;
+            }
         }
     }
 }
@@ -175,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exp_is_right_to_seven_digits_over_its_range() {
+    fn exp_has_a_relative_error_below_3e_7() {
         for i in -8700..8800 {
             let x = i as f32 * 0.01;
             let error = f64::from(exp(x)) / f64::from(x).exp() - 1.0;
@@ -184,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn tanh_is_exact_to_a_few_units_in_the_last_place_everywhere() {
+    fn tanh_has_a_relative_error_below_3e_7() {
         for i in -200_000..=200_000 {
             let x = i as f32 * 1e-4;
             let exact = f64::from(x).tanh();
@@ -197,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn log_sum_exp_is_right_for_any_length_and_size_and_shows_what_is_not_a_number() {
+    fn log_sum_exp_is_accurate_and_propagates_non_finite_values() {
         for n in [1, 2, 15, 16, 17, 1000] {
             for shift in [0.0, 1e4, -1e4] {
                 let x: Vec<f32> = (0..n)
@@ -216,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_and_maxima_take_every_element_of_odd_lengths() {
+    fn sums_and_maxima_cover_every_element_of_odd_lengths() {
         for n in [0, 1, 15, 16, 17, 100, 513] {
             let x: Vec<f32> = (0..n).map(|i| (i as f32 * 0.7).sin()).collect();
             let exact: f64 = x.iter().copied().map(f64::from).sum();

@@ -1,15 +1,20 @@
-//! Fused against composed: outputs, gradients of inputs and gradients of parameters.
+//! Compares fused with composed operations: outputs, gradients of inputs and gradients of parameters.
 
 use candle_core::{Device, Result, Shape, Tensor, Var};
 
 use crate::random::{self, Key, Site};
-use crate::{Param, Pass, Path};
+use crate::{Kernels, Param, Pass, Weight};
 
-/// A parameter with normal values that depend on its name alone.
-pub(crate) fn param(name: &str, shape: impl Into<Shape>) -> Param {
+/// A trainable weight with normal values that depend on its name alone.
+pub(crate) fn weight(name: &str, shape: impl Into<Shape>) -> Weight {
     let key = Key::new(7, 0, Site::named(name));
     let value = random::tensor(shape, &Device::Cpu, |i| key.normal(i)).unwrap();
-    Param::new(name, &value).unwrap()
+    Param::new(name, &value).unwrap().into()
+}
+
+pub(crate) fn bits(tensor: &Tensor) -> Vec<u32> {
+    let values = tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+    values.into_iter().map(f32::to_bits).collect()
 }
 
 pub(crate) fn assert_close(a: &Tensor, b: &Tensor, tolerance: f32) {
@@ -28,37 +33,38 @@ pub(crate) struct Case {
     inputs: Vec<Var>,
 }
 
-/// What one path computes: the output, then every gradient.
+/// The output and the gradients of one implementation.
 struct Outcome {
     output: Tensor,
     gradients: Vec<Tensor>,
 }
 
 impl Case {
-    pub(crate) fn new(params: &[Param]) -> Self {
+    pub(crate) fn new(weights: &[Weight]) -> Self {
+        let params = weights.iter().map(|weight| weight.param().cloned());
         Self {
-            params: params.to_vec(),
+            params: params.collect::<Option<_>>().expect("trainable weights"),
             inputs: Vec::new(),
         }
     }
 
     pub(crate) fn input(mut self, shape: impl Into<Shape>) -> Self {
-        let input = param(&format!("input {}", self.inputs.len()), shape);
+        let input = weight(&format!("input {}", self.inputs.len()), shape);
         self.inputs.push(Var::from_tensor(input.value()).unwrap());
         self
     }
 
-    /// `times` is how often the same graph goes backward.
+    /// `times` is the number of backward passes through the same graph.
     fn run(
         &self,
-        path: Path,
+        kernels: Kernels,
         times: usize,
         op: &dyn Fn(&[Tensor], &Pass) -> Result<Tensor>,
     ) -> Result<Outcome> {
         let inputs: Vec<Tensor> = self.inputs.iter().map(|v| v.as_tensor().clone()).collect();
-        let pass = Pass::train(path, 5, 9);
+        let pass = Pass::train(kernels, 5, 9);
         let output = op(&inputs, &pass)?;
-        let weights = param("weights of the loss", output.shape())
+        let weights = weight("weights of the loss", output.shape())
             .value()
             .detach();
         let loss = output.mul(&weights)?.sum_all()?;
@@ -90,18 +96,18 @@ impl Case {
         Ok(Outcome { output, gradients })
     }
 
-    /// Runs the operation on both paths and compares all that comes out.
+    /// Runs the operation with both kernels and compares outputs and gradients.
     pub(crate) fn check(&self, op: impl Fn(&[Tensor], &Pass) -> Result<Tensor>) {
         self.compare(2, op);
     }
 
-    /// The same for an operation that goes backward once, since it gives up its memory as it goes.
+    /// The same for an operation whose backward pass frees its memory and runs once.
     pub(crate) fn check_once(&self, op: impl Fn(&[Tensor], &Pass) -> Result<Tensor>) {
         self.compare(1, op);
     }
 
     fn compare(&self, times: usize, op: impl Fn(&[Tensor], &Pass) -> Result<Tensor>) {
-        let [fused, composed] = Path::ALL.map(|path| self.run(path, times, &op).unwrap());
+        let [fused, composed] = Kernels::ALL.map(|kernels| self.run(kernels, times, &op).unwrap());
         assert_close(&fused.output, &composed.output, 2e-6);
         for (fused, composed) in fused.gradients.iter().zip(&composed.gradients) {
             assert_close(fused, composed, 5e-6);

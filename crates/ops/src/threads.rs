@@ -4,43 +4,17 @@ use std::time::{Duration, Instant};
 
 use rayon::Yield;
 
-use crate::allocator::keep_freed_memory;
-
-/// Starts the one pool of threads that all operations share; 0 is a thread for each core. To be
-/// called once, first thing in a program.
-pub fn start_threads(count: usize) -> Result<(), rayon::ThreadPoolBuildError> {
-    keep_freed_memory();
-    // Candle's own element-wise operations would start a second pool, whose threads spin while they
-    // wait and take the cores from this one: a fifth of the CPU time of training the quickstart,
-    // by profile. One thread means that candle makes no pool.
-    //
-    // SAFETY: `set_var` is unsound only while another thread reads the environment other than
-    // through std. None of ours runs yet, and nothing that this crate links starts one by itself.
-    #[allow(unsafe_code)]
-    unsafe {
-        std::env::set_var("CANDLE_NUM_THREADS", "1");
-    }
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(count)
-        .stack_size(STACK)
-        .build_global()
-}
-
-/// Candle walks the graph of a computation by recursion, on the thread that asks for gradients.
-const STACK: usize = 64 << 20;
-
-/// Runs work on a thread of the pool, which then shares in every operation of it, instead of handing
-/// each over and sleeping until it is done.
+/// Runs work on a thread of the pool. That thread then takes part in every parallel operation, instead of
+/// handing each to the pool and sleeping until it is done.
 pub fn on_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     rayon::scope(|_| work())
 }
 
-/// Keeps the pool's other threads from falling asleep between the many short pieces of work that are to
-/// come: they look for work until there has been none for a moment. A sleeping thread is slow to wake, most
-/// of all in a virtual machine.
+/// Keeps the other threads of the pool from sleeping between many short tasks: they poll for work until
+/// there was none for [`MOMENT`]. A sleeping thread is slow to wake, especially in a virtual machine.
 ///
-/// A thread may begin to look in the middle of a piece of work, where it waits for another's. That it looks
-/// for [`LONGEST`] at most lets the piece go on.
+/// A thread may start to poll inside a task, while it waits for another thread. It polls for at most
+/// [`LONGEST`], so that the task can continue.
 pub(crate) fn stay_awake() {
     static AWAKE: AtomicBool = AtomicBool::new(false);
     let Some(caller) = rayon::current_thread_index() else {
@@ -57,9 +31,9 @@ pub(crate) fn stay_awake() {
     });
 }
 
-/// How long a thread looks for work that does not come.
+/// How long a thread polls without finding work.
 const MOMENT: Duration = Duration::from_millis(2);
-/// How long it looks at all, until it is asked again.
+/// How long a thread polls in total, until the next call of [`stay_awake`].
 const LONGEST: Duration = Duration::from_millis(100);
 
 fn look_for_work() {
@@ -85,9 +59,9 @@ mod tests {
     use super::*;
     use rayon::prelude::*;
 
-    /// Work within work: threads wait in the middle of pieces, and others' come in between.
+    /// Nested parallel work: threads wait inside tasks and run other tasks meanwhile.
     #[test]
-    fn threads_that_stay_awake_finish_work_within_work() {
+    fn threads_that_stay_awake_finish_nested_work() {
         for threads in [1, 2, 3, 5] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
             let sum: usize = pool.unwrap().install(|| {

@@ -6,25 +6,22 @@
 //! `step ceiling` says how many multiplications and additions this machine can do in a second.
 
 use std::fs::File;
-use std::hint::black_box;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use attend_data::{Batches, Corpus, Dataset, Position, Sentences, Tokenizers};
-use attend_infer::cli::ComputeArgs;
+use attend_batch::{Packed, Source};
+use attend_cli::ComputeArgs;
+use attend_data::{Batch, Batches, Corpus, Dataset, Position, Tokenizers};
 use attend_model::{
-    AttentionChoice, AttentionConfig, CellKind, ModelConfig, Packed, Pass, Path as OpPath,
-    RecurrentConfig, Seq2Seq, Tie, TransformerConfig, Vocabularies, on_pool,
+    AttentionChoice, AttentionConfig, CellKind, Kernels, ModelConfig, Pass, RecurrentConfig,
+    Seq2Seq, Tie, TransformerConfig, Vocabularies,
 };
-use attend_ops::profile;
+use attend_ops::{on_pool, profile};
 use attend_train::{Config, Optimizer, TrainConfig};
 use clap::{Args, Parser, Subcommand};
 use serde::{Deserialize, Serialize};
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[derive(Parser)]
 struct Cli {
@@ -76,6 +73,12 @@ struct Pairs {
     target: Vec<Vec<u32>>,
 }
 
+/// The same as one batch.
+struct PackedPairs {
+    source: Source,
+    target: Packed,
+}
+
 fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Batches {
@@ -84,10 +87,10 @@ fn main() -> Result<()> {
             overrides,
         } => print_batches(&config, count, &overrides),
         Command::Run(args) => {
-            let (device, path) = args.compute.start()?;
-            on_pool(|| run(&args, &device, path))
+            let (device, kernels) = args.compute.start()?;
+            on_pool(|| run(&args, &device, kernels))
         }
-        Command::Ceiling => say(&serde_json::json!({ "gflops": ceiling() })),
+        Command::Ceiling => say(&serde_json::json!({ "gflops": profile::ceiling() / 1e9 })),
     }
 }
 
@@ -103,13 +106,17 @@ fn print_batches(config: &Path, count: usize, overrides: &[String]) -> Result<()
     let tokenizers = Tokenizers::from_config(&data.tokenizer, &corpus)?;
     let (dataset, _) = Dataset::encode(&corpus, &tokenizers, Some(data.max_length))?;
     let mut batches = Batches::new(dataset.into(), data.batch_tokens, seed, Position::START)?;
-    let sentences = |side: &Sentences| side.iter().map(<[u32]>::to_vec).collect();
+    let sentences = |side: &Packed| side.iter().map(<[u32]>::to_vec).collect();
+    let pairs = |batch: Batch| match &batch.source {
+        Source::Tokens(source) => Ok(Pairs {
+            source: sentences(source),
+            target: sentences(&batch.target),
+        }),
+        Source::Features(_) => bail!("only text can be printed"),
+    };
     for _ in 0..count {
         let (batch, _) = batches.next_batch();
-        say(&Pairs {
-            source: sentences(&batch.source),
-            target: sentences(&batch.target),
-        })?;
+        say(&pairs(batch)?)?;
     }
     Ok(())
 }
@@ -167,21 +174,24 @@ fn recurrent(
     })
 }
 
-fn run(args: &RunArgs, device: &candle_core::Device, path: OpPath) -> Result<()> {
+fn run(args: &RunArgs, device: &candle_core::Device, kernels: Kernels) -> Result<()> {
     let lines = BufReader::new(File::open(&args.batches).context("no batches")?).lines();
     let batches = lines.map(|line| {
         let Pairs { source, target } = serde_json::from_str(&line?)?;
-        Ok((Packed::of_sentences(&source), Packed::of_sentences(&target)))
+        Ok(PackedPairs {
+            source: Packed::of_sentences(&source).into(),
+            target: Packed::of_sentences(&target),
+        })
     });
     let batches = batches.collect::<Result<Vec<_>>>()?;
     let vocabularies = Vocabularies {
-        source: args.vocabulary,
+        source: Some(args.vocabulary),
         target: args.vocabulary,
         joint: true,
     };
     let model = shape(args)?.build(vocabularies, 1, device)?;
     if let Some(path) = &args.weights {
-        let params = model.params().iter();
+        let params = model.weights().params();
         let tensors = params.map(|param| (param.name().to_string(), param.value().clone()));
         candle_core::safetensors::save(&tensors.collect(), path)?;
     }
@@ -189,8 +199,8 @@ fn run(args: &RunArgs, device: &candle_core::Device, path: OpPath) -> Result<()>
         clip_norm: Some(1.0),
         ..TrainConfig::default()
     };
-    let mut optimizer = Optimizer::new(model.params(), &config, path)?;
-    say(&serde_json::json!({ "parameters": model.params().count() }))?;
+    let mut optimizer = Optimizer::new(model.weights(), &config, kernels)?;
+    say(&serde_json::json!({ "parameters": model.weights().count() }))?;
     let mut done = 0;
     for line in io::stdin().lines() {
         let steps: u64 = line?.trim().parse().context("a number of steps")?;
@@ -199,22 +209,16 @@ fn run(args: &RunArgs, device: &candle_core::Device, path: OpPath) -> Result<()>
             profile::start();
         }
         for _ in 0..steps {
-            let (source, target) = &batches[done as usize % batches.len()];
+            let batch = &batches[done as usize % batches.len()];
             let start = Instant::now();
-            let pass = Pass::train(path, 1, done);
-            let (loss, norm) = step(
-                &*model,
-                &mut optimizer,
-                &config,
-                source,
-                target,
-                &pass,
-                done,
-            )?;
+            let pass = Pass::train(kernels, 1, done);
+            done += 1;
+            let loss = backward(&*model, batch, config.label_smoothing, &pass)?;
+            let norm = optimizer.norm()?;
+            optimizer.step(&config, done, 1e-4, norm)?;
             milliseconds.push(1e3 * start.elapsed().as_secs_f64());
             losses.push(loss);
             norms.push(norm);
-            done += 1;
         }
         say(&serde_json::json!({
             "milliseconds": milliseconds, "loss": losses, "norm": norms, "peak": peak_memory(),
@@ -234,24 +238,16 @@ fn parts(steps: u64) -> serde_json::Map<String, serde_json::Value> {
         .collect()
 }
 
-fn step(
-    model: &dyn Seq2Seq,
-    optimizer: &mut Optimizer,
-    config: &TrainConfig,
-    source: &Packed,
-    target: &Packed,
-    pass: &Pass,
-    done: u64,
-) -> Result<(f64, f64)> {
+/// Computes the gradients of a batch. Returns its loss per token.
+fn backward(model: &dyn Seq2Seq, batch: &PackedPairs, smoothing: f32, pass: &Pass) -> Result<f64> {
+    let PackedPairs { source, target } = batch;
     let memory = model.encode(source, pass)?;
     let output = model.decode(&memory, target, pass)?;
-    let loss = model.loss(&output, target, config.label_smoothing, pass)?;
+    let loss = model.loss(&output, target, smoothing, pass)?;
     let scale = 1.0 / target.ids.len() as f64;
     let value = scale * f64::from(loss.smoothed()?);
-    loss.backward(scale, model.params().iter())?;
-    let norm = optimizer.norm()?;
-    optimizer.step(config, done + 1, 1e-4, norm)?;
-    Ok((value, norm))
+    loss.backward(scale, model.weights().params())?;
+    Ok(value)
 }
 
 /// The most memory that this process has held, in bytes, where the system says so.
@@ -260,31 +256,4 @@ fn peak_memory() -> Option<u64> {
     let line = status.lines().find(|line| line.starts_with("VmHWM"))?;
     let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kilobytes * 1024)
-}
-
-/// The best of a few runs of nothing but independent fused multiply-adds in registers.
-fn ceiling() -> f64 {
-    const ROUNDS: usize = 4_000_000;
-    let threads = rayon::current_num_threads();
-    let run = || {
-        let start = Instant::now();
-        rayon::broadcast(|_| black_box(multiply_add(black_box(1e-9), ROUNDS)));
-        2.0 * (threads * ROUNDS * LANES) as f64 / start.elapsed().as_secs_f64() / 1e9
-    };
-    (0..10).map(|_| run()).fold(0.0, f64::max)
-}
-
-/// Twelve registers of eight floats: as many as are needed to keep two units busy for four cycles,
-/// and a few more.
-const LANES: usize = 96;
-
-#[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2+fma", "aarch64+neon"))]
-fn multiply_add(factor: f32, rounds: usize) -> [f32; LANES] {
-    let mut sums = [1.0f32; LANES];
-    for _ in 0..rounds {
-        for sum in &mut sums {
-            *sum = sum.mul_add(factor, factor);
-        }
-    }
-    sums
 }

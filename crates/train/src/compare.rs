@@ -1,24 +1,26 @@
 //! How two runs differ.
 
 use std::fmt;
-use std::fs;
 use std::path::Path;
 
+use attend_infer::run::{Checkpoint, RunFolder};
 use candle_core::Device;
 
-use crate::log::timeless;
-use crate::{Checkpoint, Checkpoints, Difference, Result, differences};
+use crate::checkpoint::config_of;
+use crate::{Difference, Result, differences};
 
 /// Two runs beside each other, by their newest sound checkpoints.
 #[derive(Debug)]
 pub struct Comparison {
-    /// What they were made from and by, where it differs: (name, of the first, of the second).
-    pub provenance: Vec<(String, String, String)>,
+    /// Differences in what the runs were made from, and by which program.
+    pub provenance: Vec<Difference>,
     pub config: Vec<Difference>,
-    pub steps: (u64, u64),
-    pub best: (Option<f64>, Option<f64>),
-    /// The first line of training in the logs that differs, but for times: its step.
-    pub parted: Option<u64>,
+    /// Of each run.
+    pub steps: [u64; 2],
+    /// Of each run.
+    pub best: [Option<f64>; 2],
+    /// The step of the first line that differs in the logs, except for times.
+    pub first_difference: Option<u64>,
     pub parameters: Parameters,
     /// Whether the optimizers' tensors and the rest of the state are the same bits.
     pub same_state: bool,
@@ -28,7 +30,7 @@ pub struct Comparison {
 pub enum Parameters {
     SameBits,
     /// The largest difference, and where it is.
-    Apart {
+    Differ {
         most: f64,
         name: String,
     },
@@ -42,9 +44,9 @@ impl Comparison {
         let same_config = self.config.iter().all(|difference| difference.key == "out");
         self.provenance.is_empty()
             && same_config
-            && self.steps.0 == self.steps.1
-            && self.best.0 == self.best.1
-            && self.parted.is_none()
+            && self.steps[0] == self.steps[1]
+            && self.best[0] == self.best[1]
+            && self.first_difference.is_none()
             && self.parameters == Parameters::SameBits
             && self.same_state
     }
@@ -55,60 +57,61 @@ impl fmt::Display for Comparison {
         if self.is_same() {
             return write!(f, "no difference");
         }
-        for (name, a, b) in &self.provenance {
-            let short = |text: &str| text.chars().take(24).collect::<String>();
-            writeln!(f, "{name}: {} → {}", short(a), short(b))?;
-        }
-        for difference in &self.config {
+        for difference in self.provenance.iter().chain(&self.config) {
             writeln!(f, "{difference}")?;
         }
-        if self.steps.0 != self.steps.1 {
-            writeln!(f, "step: {} → {}", self.steps.0, self.steps.1)?;
+        let [first, second] = self.steps;
+        if first != second {
+            writeln!(f, "step: {first} → {second}")?;
         }
-        if self.best.0 != self.best.1 {
+        let [first, second] = self.best;
+        if first != second {
             let text = |value: Option<f64>| value.map_or("none".into(), |value| value.to_string());
-            writeln!(f, "best: {} → {}", text(self.best.0), text(self.best.1))?;
+            writeln!(f, "best: {} → {}", text(first), text(second))?;
         }
-        match self.parted {
+        match self.first_difference {
             Some(step) => writeln!(f, "logs: the first difference is at step {step}")?,
             None => writeln!(f, "logs: no difference as far as both go")?,
         }
         match &self.parameters {
             Parameters::SameBits => writeln!(f, "parameters: the same bits")?,
             Parameters::OtherModel => writeln!(f, "parameters: of other names or shapes")?,
-            Parameters::Apart { most, name } => {
+            Parameters::Differ { most, name } => {
                 writeln!(f, "parameters: up to {most:.3e} apart, in {name}")?;
             }
         }
-        match self.same_state {
-            true => write!(f, "the rest of the state: the same bits"),
-            false => write!(f, "the rest of the state: different"),
-        }
+        f.write_str(if self.same_state {
+            "the rest of the state: the same bits"
+        } else {
+            "the rest of the state: different"
+        })
     }
 }
 
 /// Compares the newest sound checkpoints of two runs, and their logs.
 pub fn compare(a: &Path, b: &Path) -> Result<Comparison> {
-    let (first, second) = (Checkpoints::of(a).newest()?, Checkpoints::of(b).newest()?);
-    let parts = first.provenance.parts().into_iter();
-    let others = second.provenance.parts();
-    let provenance = parts.filter_map(|(name, value)| {
+    let (a, b) = (RunFolder::new(a), RunFolder::new(b));
+    let (first, second) = (a.newest()?, b.newest()?);
+    let entries = first.provenance.entries().into_iter();
+    let others = second.provenance.entries();
+    let provenance = entries.filter_map(|(name, value)| {
         let other = others.iter().find(|(other, _)| *other == name);
         let other = other.map_or("none".to_string(), |(_, value)| value.clone());
-        (other != value).then_some((name, value, other))
+        let short = |text: String| text.chars().take(24).collect();
+        (other != value).then(|| Difference {
+            key: name,
+            before: Some(short(value)),
+            after: Some(short(other)),
+        })
     });
     let best = |checkpoint: &Checkpoint| checkpoint.state.best.map(|best| best.value);
     let same_steps = first.state.step == second.state.step;
     Ok(Comparison {
         provenance: provenance.collect(),
-        config: differences(&first.config()?, &second.config()?),
-        steps: (first.state.step, second.state.step),
-        best: (best(&first), best(&second)),
-        parted: parted(
-            &a.join("metrics.jsonl"),
-            &b.join("metrics.jsonl"),
-            same_steps,
-        ),
+        config: differences(&config_of(&first)?, &config_of(&second)?),
+        steps: [first.state.step, second.state.step],
+        best: [best(&first), best(&second)],
+        first_difference: first_difference(&a, &b, same_steps)?,
         parameters: parameters(&first, &second)?,
         same_state: first.has_state_of(&second),
     })
@@ -137,20 +140,21 @@ fn parameters(a: &Checkpoint, b: &Checkpoint) -> Result<Parameters> {
             }
         }
     }
-    Ok(match same {
-        true => Parameters::SameBits,
-        false => Parameters::Apart { most, name },
+    Ok(if same {
+        Parameters::SameBits
+    } else {
+        Parameters::Differ { most, name }
     })
 }
 
 /// The step of the first line in which two logs differ by more than the time it took.
-fn parted(a: &Path, b: &Path, same_steps: bool) -> Option<u64> {
-    let lines = |path: &Path| {
-        let mut lines = timeless(&fs::read_to_string(path).unwrap_or_default());
+fn first_difference(a: &RunFolder, b: &RunFolder, same_steps: bool) -> Result<Option<u64>> {
+    let lines = |run: &RunFolder| -> Result<Vec<serde_json::Value>> {
+        let mut lines = run.event_log()?.unwrap_or_default().without_times();
         lines.retain(|line| line["event"] != "test");
-        lines
+        Ok(lines)
     };
-    let (a, b) = (lines(a), lines(b));
+    let (a, b) = (lines(a)?, lines(b)?);
     let differs = a.iter().zip(&b).find(|(a, b)| a != b);
     let differs = differs.map(|(a, _)| a);
     // Of logs of equal length in steps, neither may have more lines.
@@ -160,5 +164,5 @@ fn parted(a: &Path, b: &Path, same_steps: bool) -> Option<u64> {
         (&b, &a)
     };
     let more = long.get(short.len()).filter(|_| same_steps);
-    differs.or(more).and_then(|line| line["step"].as_u64())
+    Ok(differs.or(more).and_then(|line| line["step"].as_u64()))
 }

@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use attend_ops::Path as OpPath;
+use attend_infer::run::{Checkpoint, Link, LinkTarget, LockState, RunFolder};
+use attend_ops::Kernels;
 use attend_ops::norm_of_all;
 use candle_core::{Device, Tensor};
-use serde::Deserialize;
 
-use crate::storage::{self, Lock};
-use crate::{Checkpoint, Checkpoints, Config, Error, Result};
+use crate::checkpoint::config_of;
+use crate::{Config, Error, Result, storage};
 
 /// What was found in a run's folder.
 #[derive(Debug, Default)]
@@ -31,15 +30,15 @@ pub struct Finding {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    Sound,
+    Intact,
     /// Not as it should be, but nothing is lost.
-    Odd,
+    Warning,
     Damaged,
 }
 
 impl Diagnosis {
     /// Whether all of it is sound, and the run can be resumed.
-    pub fn is_sound(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         let damaged = |finding: &Finding| finding.verdict == Verdict::Damaged;
         self.resumes_from.is_some() && !self.findings.iter().any(damaged)
     }
@@ -58,8 +57,8 @@ impl fmt::Display for Diagnosis {
         let width = self.findings.iter().map(|finding| finding.what.len()).max();
         for finding in &self.findings {
             let verdict = match finding.verdict {
-                Verdict::Sound => "sound",
-                Verdict::Odd => "odd",
+                Verdict::Intact => "sound",
+                Verdict::Warning => "odd",
                 Verdict::Damaged => "DAMAGED",
             };
             let (what, detail, width) = (&finding.what, &finding.detail, width.unwrap_or(0));
@@ -74,50 +73,53 @@ impl fmt::Display for Diagnosis {
 
 /// Reads all of a run, and changes nothing.
 pub fn diagnose(folder: &Path) -> Result<Diagnosis> {
-    let checkpoints = Checkpoints::of(folder);
-    let steps = checkpoints.steps()?;
-    if steps.is_empty() && !folder.join("config.toml").exists() {
-        return Err(Error::NoCheckpoint(folder.to_path_buf()));
+    let run = RunFolder::new(folder);
+    if !run.is_used()? {
+        return Err(Error::no_checkpoint(folder));
     }
     let mut diagnosis = Diagnosis::default();
-    if let Some(process) = Lock::held(folder) {
-        let process = process.map_or("a process".into(), |id| format!("process {id}"));
+    if let LockState::Held { pid } = run.lock() {
+        let process = pid.map_or("a process".into(), |id| format!("process {id}"));
         let detail = format!("{process} trains here now: what it is writing may look odd");
-        diagnosis.add("lock", Verdict::Odd, detail);
+        diagnosis.add("lock", Verdict::Warning, detail);
     }
-    let config = folder.join("config.toml");
-    match Config::read(&config, &[]) {
+    let config = run.config_path();
+    match Config::read_run(&config, &[]) {
         Err(_) if !config.exists() => {
             let detail = "missing; `train resume` takes that of the checkpoint";
-            diagnosis.add("config.toml", Verdict::Odd, detail);
+            diagnosis.add("config.toml", Verdict::Warning, detail);
         }
-        Ok(_) => diagnosis.add("config.toml", Verdict::Sound, ""),
+        Ok(_) => diagnosis.add("config.toml", Verdict::Intact, ""),
         Err(error) => diagnosis.add("config.toml", Verdict::Damaged, error.to_string()),
     }
-    for &step in &steps {
-        let name = format!("checkpoint-{step}");
-        match checkpoints.read(step).and_then(|sound| contents(&sound)) {
+    for step in run.steps()? {
+        let name = RunFolder::checkpoint_name(step);
+        match run
+            .checkpoint(step)
+            .map_err(Error::from)
+            .and_then(|sound| contents(&sound))
+        {
             Ok(detail) => {
-                diagnosis.add(name, Verdict::Sound, detail);
+                diagnosis.add(name, Verdict::Intact, detail);
                 diagnosis.resumes_from = Some(step);
             }
             Err(error) => diagnosis.add(name, Verdict::Damaged, error.to_string()),
         }
     }
-    for link in ["last", "best"] {
-        pointer(folder, link, &mut diagnosis);
+    for link in [Link::Last, Link::Best] {
+        pointer(&run, link, &mut diagnosis);
     }
-    log(&folder.join("metrics.jsonl"), &mut diagnosis);
+    log(&run, &mut diagnosis);
     for left in storage::leftovers(folder)? {
         let detail = "left by a process that ended half way; `train resume` sets it right";
-        diagnosis.add(left, Verdict::Odd, detail);
+        diagnosis.add(left, Verdict::Warning, detail);
     }
     Ok(diagnosis)
 }
 
 /// Looks into a checkpoint whose files are what was written; says what it holds.
 fn contents(checkpoint: &Checkpoint) -> Result<String> {
-    checkpoint.config()?;
+    config_of(checkpoint)?;
     let (parameters, moments) = (
         checkpoint.parameters(&Device::Cpu)?,
         checkpoint.optimizer(&Device::Cpu)?,
@@ -146,59 +148,54 @@ fn contents(checkpoint: &Checkpoint) -> Result<String> {
 
 fn finite(tensors: &HashMap<String, Tensor>, path: PathBuf) -> Result<()> {
     for (name, tensor) in tensors {
-        if !norm_of_all([tensor], OpPath::Fused)?.is_finite() {
+        if !norm_of_all([tensor], Kernels::Fused)?.is_finite() {
             let problem = format!("`{name}` has values that are not finite");
-            return Err(Error::Damaged { path, problem });
+            return Err(Error::damaged(path, problem));
         }
     }
     Ok(())
 }
 
-fn pointer(folder: &Path, link: &str, diagnosis: &mut Diagnosis) {
-    let path = folder.join(link);
-    match fs::read_link(&path) {
-        Ok(target) if path.exists() => {
-            diagnosis.add(link, Verdict::Sound, format!("→ {}", target.display()));
-        }
-        Ok(target) => {
+fn pointer(run: &RunFolder, link: Link, diagnosis: &mut Diagnosis) {
+    let (verdict, detail) = match run.link(link) {
+        LinkTarget::Checkpoint(target) => (Verdict::Intact, format!("→ {}", target.display())),
+        LinkTarget::Dangling(target) => {
             let detail = format!("→ {}, which is not there", target.display());
-            diagnosis.add(link, Verdict::Odd, detail);
+            (Verdict::Warning, detail)
         }
-        Err(_) if path.exists() => diagnosis.add(link, Verdict::Odd, "a folder, not a link"),
-        Err(_) if link == "last" => diagnosis.add(link, Verdict::Odd, "missing"),
-        Err(_) => {}
-    }
+        LinkTarget::Folder => (Verdict::Warning, "a folder, not a link".into()),
+        LinkTarget::Missing if link == Link::Last => (Verdict::Warning, "missing".into()),
+        LinkTarget::Missing => return, // nothing has been validated yet
+    };
+    diagnosis.add(link.name(), verdict, detail);
 }
 
 /// Every line is whole, and training steps rise.
-fn log(path: &Path, diagnosis: &mut Diagnosis) {
-    #[derive(Deserialize)]
-    struct Line {
-        event: String,
-        step: u64,
-    }
+fn log(run: &RunFolder, diagnosis: &mut Diagnosis) {
     let name = "metrics.jsonl";
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
+    let log = match run.event_log() {
+        Ok(Some(log)) => log,
+        Ok(None) => return diagnosis.add(name, Verdict::Damaged, "missing"),
         Err(error) => return diagnosis.add(name, Verdict::Damaged, error.to_string()),
     };
     let mut last = None;
-    for (number, text) in text.lines().enumerate() {
-        let problem = match serde_json::from_str::<Line>(text) {
-            Err(error) => error.to_string(),
-            Ok(line) if line.event == "step" && last.is_some_and(|last| line.step <= last) => {
-                format!("step {} comes after step {}", line.step, last.unwrap_or(0))
-            }
-            Ok(line) => {
-                if line.event == "step" {
-                    last = Some(line.step);
+    for line in log.lines() {
+        let problem = match line.header() {
+            Err(problem) => problem,
+            Ok(header) if header.event != "step" => continue,
+            Ok(header) => match last {
+                Some(last) if header.step <= last => {
+                    format!("step {} comes after step {last}", header.step)
                 }
-                continue;
-            }
+                _ => {
+                    last = Some(header.step);
+                    continue;
+                }
+            },
         };
-        let detail = format!("line {}: {problem}", number + 1);
-        return diagnosis.add(name, Verdict::Odd, detail);
+        let detail = format!("line {}: {problem}", line.number);
+        return diagnosis.add(name, Verdict::Warning, detail);
     }
     let detail = last.map_or("no steps yet".into(), |step| format!("up to step {step}"));
-    diagnosis.add(name, Verdict::Sound, detail);
+    diagnosis.add(name, Verdict::Intact, detail);
 }

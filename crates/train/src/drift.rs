@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::config::renamed;
 use crate::{Config, Error, Result};
 
 /// A key with another value.
@@ -61,7 +62,7 @@ pub fn differences(before: &Config, after: &Config) -> Vec<Difference> {
 
 fn flat(config: &Config) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
-    let table = config.to_toml().parse();
+    let table = config.to_full_toml().parse();
     let table: toml::Table = table.expect("a config is always valid TOML");
     flatten("", &table, &mut values);
     values
@@ -90,47 +91,66 @@ pub(crate) fn covers<'a>(keys: impl IntoIterator<Item = &'a str>, key: &str) -> 
     })
 }
 
-/// Refuses what may not change between a checkpoint and the config that is to carry it on, except
-/// what was allowed by name; gives what was.
-pub(crate) fn check(
-    before: &Config,
-    after: &Config,
-    allowed: &[String],
-) -> Result<Vec<Difference>> {
-    let (mut refused, mut taken) = (Vec::new(), Vec::new());
-    let differences = differences(before, after);
-    for key in allowed {
-        // Data can change though its path does not.
-        if !differences.iter().any(|d| covers([key.as_str()], &d.key)) && !key.starts_with("data") {
-            tracing::warn!("--allow {key}: it has not changed");
-        }
-    }
-    for difference in differences {
-        if covers(FREE, &difference.key) {
-            tracing::info!("changed: {difference}");
-            let kind = after.train.schedule.kind;
-            if difference.key == "train.steps" && kind.ends() {
-                tracing::warn!("with train.steps, the learning rate of every step changes");
+/// The differences between the config of a checkpoint and the one that training continues with.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    free: Vec<Difference>,
+    allowed: Vec<Difference>,
+}
+
+impl Changes {
+    /// Compares two configs. A difference that is neither free nor covered by `allow` is an error.
+    pub(crate) fn check(before: &Config, after: &Config, allow: &[String]) -> Result<Self> {
+        let allow: Vec<&str> = allow.iter().map(|key| renamed::current(key)).collect();
+        let (mut free, mut allowed, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+        let differences = differences(before, after);
+        for &key in &allow {
+            // Data can change although its path does not.
+            let changed = |difference: &Difference| covers([key], &difference.key);
+            if !differences.iter().any(changed) && !key.starts_with("data") {
+                tracing::warn!("--allow {key}: it has not changed");
             }
-        } else if covers(allowed.iter().map(String::as_str), &difference.key) {
-            tracing::warn!("changed, as allowed: {difference}");
-            taken.push(difference);
-        } else {
-            refused.push(difference);
         }
+        for difference in differences {
+            if covers(FREE, &difference.key) {
+                tracing::info!("changed: {difference}");
+                if difference.key == "train.steps" && after.train.schedule.kind.ends() {
+                    tracing::warn!("with train.steps, the learning rate of every step changes");
+                }
+                free.push(difference);
+            } else if covers(allow.iter().copied(), &difference.key) {
+                tracing::warn!("changed, as allowed: {difference}");
+                allowed.push(difference);
+            } else {
+                refused.push(difference);
+            }
+        }
+        if !refused.is_empty() {
+            return Err(Error::ConfigChanged {
+                folder: after.out.clone(),
+                differences: refused,
+            });
+        }
+        Ok(Self { free, allowed })
     }
-    match refused.is_empty() {
-        true => Ok(taken),
-        false => Err(Error::ConfigChanged {
-            folder: after.out.clone(),
-            differences: refused,
-        }),
+
+    /// Whether one of these keys, or a key below one of them, has changed.
+    pub(crate) fn include(&self, keys: &[&str]) -> bool {
+        let mut differences = self.free.iter().chain(&self.allowed);
+        differences.any(|difference| covers(keys.iter().copied(), &difference.key))
+    }
+
+    /// Whether nothing has changed that needed `--allow`.
+    pub(crate) fn are_free(&self) -> bool {
+        self.allowed.is_empty()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::Judge;
+    use crate::{Metric, open};
 
     fn config(change: impl FnOnce(&mut Config)) -> Config {
         let text = "out = \"a\"\n[data]\nsource = \"en\"\ntarget = \"de\"\ntrain = \"x\"\n";
@@ -170,26 +190,43 @@ mod tests {
             config.train.steps = 7;
             config.decode.beam += 1;
         });
-        assert!(check(&before, &free, &[]).is_ok());
+        assert!(Changes::check(&before, &free, &[]).is_ok());
         let other = config(|config| config.train.adam.beta2 = 0.5);
-        let error = check(&before, &other, &[]).unwrap_err().to_string();
+        let error = Changes::check(&before, &other, &[])
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("train.adam.beta2: 0.98 → 0.5"), "{error}");
         for allowed in ["train.adam.beta2", "train.adam", "train"] {
             assert!(
-                check(&before, &other, &[allowed.into()]).is_ok(),
+                Changes::check(&before, &other, &[allowed.into()]).is_ok(),
                 "{allowed}"
             );
         }
         for allowed in ["train.ada", "train.adam.beta1", "seed", ""] {
             assert!(
-                check(&before, &other, &[allowed.into()]).is_err(),
+                Changes::check(&before, &other, &[allowed.into()]).is_err(),
                 "{allowed}"
             );
         }
     }
 
     #[test]
-    fn every_free_key_is_a_key_of_configs() {
+    fn a_change_is_found_by_its_key_or_a_table_above_it() {
+        let before = config(|_| ());
+        let after = config(|config| {
+            config.decode.beam += 1;
+            config.train.clip_norm = Some(1.0);
+        });
+        let changes = Changes::check(&before, &after, &["train.clip_norm".into()]).unwrap();
+        assert!(changes.include(&["decode"]) && changes.include(&["seed", "train.clip_norm"]));
+        assert!(!changes.include(&["decode.length_penalty", "train.clip", "data"]));
+        assert!(!changes.are_free());
+        let same = Changes::check(&before, &before, &[]).unwrap();
+        assert!(same.are_free() && !same.include(&["decode"]));
+    }
+
+    #[test]
+    fn every_key_named_in_the_code_is_a_key_of_configs() {
         let full = config(|config| {
             let train = &mut config.train;
             (train.epochs, train.minutes, train.patience) = (Some(1), Some(1.0), Some(1));
@@ -199,8 +236,11 @@ mod tests {
             );
         });
         let keys = flat(&full);
-        for free in FREE {
-            assert!(keys.keys().any(|key| covers([free], key)), "{free}");
+        let metrics = [Metric::Loss, Metric::Bleu, Metric::Chrf];
+        let judged = metrics.into_iter().flat_map(Judge::keys);
+        let named = FREE.iter().chain(judged).chain(&open::BATCH_KEYS);
+        for name in named.chain(&[open::MAX_LENGTH]) {
+            assert!(keys.keys().any(|key| covers([*name], key)), "{name}");
         }
     }
 }

@@ -1,6 +1,7 @@
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use attend_infer::Error as InferError;
 use thiserror::Error;
 
 use crate::{Difference, MemorySize};
@@ -22,16 +23,12 @@ pub enum Error {
     Write { path: PathBuf, source: io::Error },
     #[error("{} already holds a run", .0.display())]
     UsedFolder(PathBuf),
-    #[error("{} has no checkpoint", .0.display())]
-    NoCheckpoint(PathBuf),
     #[error("{} has {found} checkpoints, {asked} were asked for", folder.display())]
     FewCheckpoints {
         folder: PathBuf,
         found: usize,
         asked: usize,
     },
-    #[error("{}: {problem}", path.display())]
-    Damaged { path: PathBuf, problem: String },
     #[error("the {what} data is not what {} was trained with", folder.display())]
     DataChanged {
         folder: PathBuf,
@@ -47,17 +44,17 @@ pub enum Error {
     },
     #[error("{}/config.toml does not describe its model: {problem}", folder.display())]
     OtherModel { folder: PathBuf, problem: String },
-    #[error("another training{} writes {}", process.map(|id| format!(" (process {id})")).unwrap_or_default(), folder.display())]
+    #[error("{} is locked by another training process{}", folder.display(), process.map(|id| format!(" (pid {id})")).unwrap_or_default())]
     Locked {
         folder: PathBuf,
         process: Option<u32>,
     },
-    #[error("step {step}: what was to be saved is not finite; it was not saved")]
+    #[error("step {step}: the parameters or the optimizer state are not finite; nothing was saved")]
     NotFinite { step: u64 },
     #[error(
         "{in_a_row} updates in a row were skipped, the last at step {step}: loss {loss}, gradient norm {norm}; \
-         norms before it: {history}; its sentence pairs are number {pairs} of the training data; \
-         the last checkpoint is of step {saved}"
+         last gradient norms: {history}; sentence pairs of the training data in this update: {pairs}; \
+         last checkpoint: step {saved}"
     )]
     Diverged {
         step: u64,
@@ -71,26 +68,33 @@ pub enum Error {
     #[error(
         "train.max_memory is {limit}, but the model, its gradients and its moments alone take {needed}"
     )]
-    LittleMemory {
+    MemoryLimit {
         limit: MemorySize,
         needed: MemorySize,
     },
-    #[error("the training in {} failed: {talk}", run.display())]
-    Experiment { run: PathBuf, talk: String },
+    #[error("cannot {action} {}: {source}", program.display())]
+    Process {
+        /// Such as "start".
+        action: &'static str,
+        program: PathBuf,
+        source: io::Error,
+    },
+    #[error("the training in {} failed: {stderr}", run.display())]
+    TrainingFailed { run: PathBuf, stderr: String },
     #[error("no gradient reached `{0}`")]
     NoGradient(String),
     #[error(transparent)]
     Data(#[from] attend_data::Error),
     #[error(transparent)]
-    Infer(#[from] attend_infer::Error),
+    Infer(#[from] InferError),
     #[error(transparent)]
     Tensor(#[from] candle_core::Error),
 }
 
-impl From<attend_model::ConfigError> for Error {
-    fn from(error: attend_model::ConfigError) -> Self {
+impl From<attend_config::ConfigError> for Error {
+    fn from(error: attend_config::ConfigError) -> Self {
         Error::Config {
-            place: error.key.to_string(),
+            place: error.key,
             message: error.message,
             hint: Some(error.hint),
         }
@@ -98,40 +102,48 @@ impl From<attend_model::ConfigError> for Error {
 }
 
 impl Error {
+    pub(crate) fn no_checkpoint(folder: &Path) -> Self {
+        InferError::NoCheckpoint(folder.to_path_buf()).into()
+    }
+
+    pub(crate) fn damaged(path: PathBuf, message: String) -> Self {
+        InferError::Damaged { path, message }.into()
+    }
+
     /// How to fix it.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Error::Config { hint, .. } => return hint.clone(),
             Error::Data(error) => return error.hint(),
+            Error::Infer(InferError::NoCheckpoint(_)) => {
+                "start the run with `train run CONFIG`, with `--overwrite` if the folder was used".to_string()
+            }
+            Error::Infer(InferError::Damaged { .. } | InferError::MissingFile(_)) => {
+                "restore it from a copy, or remove that checkpoint's folder to continue from an earlier one".to_string()
+            }
             Error::Infer(error) => return error.hint(),
             Error::UsedFolder(path) => format!(
                 "continue it with `train resume {}`, write elsewhere with `--set out=…`, or start over with `--overwrite`",
                 path.display()
             ),
-            Error::NoCheckpoint(_) => {
-                "start the run with `train run CONFIG`, with `--overwrite` if the folder was used".to_string()
-            }
-            Error::Damaged { .. } => {
-                "restore it from a copy, or remove that checkpoint's folder to go on from an earlier one".to_string()
-            }
             Error::DataChanged { key, .. } => format!(
-                "put the files of {key} back as they were, start a new run, or go on with what is there now by `--allow {key}`"
+                "restore the files of {key}, start a new run, or continue with the new data by `--allow {key}`"
             ),
             Error::Diverged { .. } | Error::NotFinite { .. } => {
-                "look at those sentences; or training diverged: set train.clip_norm, lower the learning rate or lengthen its warmup, for a new run or by `train resume RUN --set train.clip_norm=1 --allow train.clip_norm`".to_string()
+                "check those sentence pairs; if training diverged, set train.clip_norm, lower the learning rate or lengthen its warmup, in a new run or by `train resume RUN --set train.clip_norm=1 --allow train.clip_norm`".to_string()
             }
             Error::Taken(_) => "give -o a folder that does not exist yet".to_string(),
             Error::ConfigChanged { differences, .. } => format!(
-                "put them back as they were, start a new run, or allow each, as in `--allow {}`",
+                "restore them, start a new run, or allow each of them, as in `--allow {}`",
                 differences.first().map_or("KEY", |difference| &difference.key)
             ),
             Error::OtherModel { .. } => {
-                "put [model] and train.moving_average back as they were, or start a new run".to_string()
+                "restore [model] and train.moving_average, or start a new run".to_string()
             }
             Error::Locked { .. } => {
-                "wait for it or stop it; two cannot write one run".to_string()
+                "wait for that process or stop it; only one process can write a run".to_string()
             }
-            Error::LittleMemory { .. } => {
+            Error::MemoryLimit { .. } => {
                 "raise train.max_memory, or make the model or its vocabulary smaller".to_string()
             }
             Error::FewCheckpoints { .. } => {

@@ -1,22 +1,28 @@
 //! A config to a trained bundle. The loop is [`train`]; everything else serves it.
 
 mod average;
+mod batcher;
 mod checkpoint;
 mod compare;
+mod compute;
 mod config;
+mod corpora;
 mod doctor;
 mod drift;
 mod error;
 mod health;
+mod judge;
 mod log;
-mod memory;
+mod memory_budget;
+mod memory_size;
 mod open;
 mod optimizer;
 mod profile;
 mod provenance;
-mod room;
 mod run;
+mod saver;
 mod schedule;
+mod setup;
 mod stop;
 mod storage;
 mod toml_error;
@@ -24,25 +30,22 @@ mod update;
 mod validate;
 mod verify;
 
-pub use average::average;
-pub use checkpoint::{Best, Checkpoint, Checkpoints, Content, State, Unlogged};
+pub use average::{Averaged, average};
 pub use compare::{Comparison, Parameters, compare};
+pub use compute::Compute;
 pub use config::{AdamConfig, Config, Metric, OnSaveError, TrainConfig};
 pub use doctor::{Diagnosis, Finding, Verdict, diagnose};
 pub use drift::{Difference, differences};
 pub use error::{Error, Result};
-pub use health::Health;
-pub use log::{Event, Log};
-pub use memory::MemorySize;
-pub use open::{Resume, Start};
+pub use memory_size::MemorySize;
+pub use open::{ResumeOptions, Start};
 pub use optimizer::Optimizer;
 pub use profile::Profile;
-pub use provenance::Provenance;
 pub use run::Run;
 pub use schedule::{ScheduleConfig, ScheduleKind};
 pub use stop::Stop;
 pub use update::{MicroBatch, Update};
-pub use validate::{Sample, Translated, Validator};
+pub use validate::{Sample, Translated};
 pub use verify::{Experiment, Verification};
 
 /// How a training ended.
@@ -65,7 +68,7 @@ pub fn train(run: &mut Run, stop: &Stop) -> Result<Ending> {
         let mut update = run.next_update();
         for micro in 0..update.batches.len() {
             let loss = run.forward(&mut update, micro)?;
-            loss.backward(1.0 / update.tokens as f64, run.model.params().iter())?;
+            loss.backward(1.0 / update.tokens as f64, run.model.weights().params())?;
         }
         run.update(&mut update)?;
         run.report(&update)?;

@@ -6,18 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use attend_infer::cli::{self, ComputeArgs};
+use attend_cli::{ComputeArgs, release_memory};
 use attend_infer::metrics;
-use attend_model::on_pool;
-use attend_ops::give_back_memory;
+use attend_ops::on_pool;
 use attend_train::{
-    Config, Ending, Error, Experiment, Profile, Resume, Run, Start, Stop, Translated, average,
-    compare, diagnose, train,
+    Compute, Config, Ending, Error, Experiment, Profile, ResumeOptions, Run, Start, Stop,
+    Translated, average, compare, diagnose, train,
 };
 use clap::{Args, Parser, Subcommand};
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Trains translation models from a config.
 #[derive(Parser)]
@@ -36,24 +32,24 @@ enum Command {
         /// Replace the run that the output folder holds
         #[arg(long)]
         overwrite: bool,
-        /// At the end, say where the time of the steps went
+        /// At the end, print how long each part of a training step took
         #[arg(long)]
         profile: bool,
         #[command(flatten)]
         compute: ComputeArgs,
     },
-    /// Continue a run from its last checkpoint, as if it had never stopped
+    /// Continue a run from its last checkpoint; the result is the same as without the interruption
     Resume {
         /// The run's folder
         run: PathBuf,
         /// Override a value of the config, such as train.steps=500; can be given more than once
         #[arg(long = "set", value_name = "KEY=VALUE")]
         overrides: Vec<String>,
-        /// Go on though this key of the config has changed, which changes what is learnt; can be given
-        /// more than once
+        /// Continue although this key of the config has changed, which changes the training; can be
+        /// given more than once
         #[arg(long, value_name = "KEY")]
         allow: Vec<String>,
-        /// At the end, say where the time of the steps went
+        /// At the end, print how long each part of a training step took
         #[arg(long)]
         profile: bool,
         #[command(flatten)]
@@ -70,7 +66,7 @@ enum Command {
         #[arg(short, long, value_name = "FOLDER")]
         output: Option<PathBuf>,
     },
-    /// Train a config for a few steps, unbroken and again with kills, and compare every bit
+    /// Train a config for a few steps, once without and once with kills, and compare every bit
     VerifyResume {
         #[command(flatten)]
         source: ConfigArgs,
@@ -83,12 +79,12 @@ enum Command {
         #[command(flatten)]
         compute: ComputeArgs,
     },
-    /// Say what of a run is sound
+    /// Check a run for damage
     Doctor {
         /// The run's folder
         run: PathBuf,
     },
-    /// Say how two runs differ
+    /// Show how two runs differ
     Diff {
         /// The folder of one run
         a: PathBuf,
@@ -126,7 +122,7 @@ struct OptionalConfigArgs {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    cli::start_log("info");
+    attend_cli::start_log("info");
     match run(cli.command) {
         Ok(code) => code,
         Err(error) => match error.downcast_ref::<io::Error>() {
@@ -134,8 +130,9 @@ fn main() -> ExitCode {
             Some(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             _ => {
                 let hint = error.downcast_ref::<Error>().and_then(Error::hint);
-                let hint = hint.or_else(|| error.downcast_ref::<attend_infer::Error>()?.hint());
-                cli::report(error.as_ref(), hint)
+                let of_cli = error.downcast_ref::<attend_cli::Error>();
+                let hint = hint.or_else(|| Some(of_cli?.hint.clone()));
+                attend_cli::report(error.as_ref(), hint)
             }
         },
     }
@@ -150,15 +147,15 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             compute,
         } => {
             let config = Config::read(&source.config, &source.overrides)?;
-            check_apart(&source.config, &config)?;
+            check_not_overwritten(&source.config, &config)?;
             let start = if overwrite {
                 Start::Overwrite
             } else {
                 Start::New
             };
-            let (device, path) = compute.start()?;
+            let compute = start_computing(&compute)?;
             let stop = Stop::listen().context("cannot listen for signals")?;
-            on_pool(|| carry_on(Run::start(config, start, device, path)?, &stop, profile))
+            on_pool(|| train_and_test(Run::start(config, start, compute)?, &stop, profile))
         }
         Command::Resume {
             run,
@@ -167,15 +164,15 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             profile,
             compute,
         } => {
-            let (device, path) = compute.start()?;
+            let compute = start_computing(&compute)?;
             let stop = Stop::listen().context("cannot listen for signals")?;
-            let how = Resume { overrides, allow };
-            on_pool(|| carry_on(Run::resume(&run, &how, device, path)?, &stop, profile))
+            let options = ResumeOptions { overrides, allow };
+            on_pool(|| train_and_test(Run::resume(&run, &options, compute)?, &stop, profile))
         }
         Command::Average { run, last, output } => {
-            let (bundle, steps) = average(&run, last as usize, output)?;
-            tracing::info!("averaged the checkpoints of steps {steps:?}");
-            writeln!(io::stdout(), "{}", bundle.display())?;
+            let averaged = average(&run, last as usize, output)?;
+            tracing::info!("averaged the checkpoints of steps {:?}", averaged.steps);
+            writeln!(io::stdout(), "{}", averaged.folder.display())?;
             Ok(ExitCode::SUCCESS)
         }
         Command::VerifyResume {
@@ -195,15 +192,15 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
                 scratch: scratch.path().to_path_buf(),
             };
             let verification = experiment.perform()?;
-            verdict(&verification, verification.is_exact())
+            print_result(&verification, verification.is_exact())
         }
         Command::Doctor { run } => {
             let diagnosis = diagnose(&run)?;
-            verdict(&diagnosis, diagnosis.is_sound())
+            print_result(&diagnosis, diagnosis.is_intact())
         }
         Command::Diff { a, b } => {
             let comparison = compare(&a, &b)?;
-            verdict(&comparison, comparison.is_same())
+            print_result(&comparison, comparison.is_same())
         }
         Command::Config { schema: true, .. } => {
             writeln!(io::stdout(), "{}", Config::schema())?;
@@ -221,17 +218,23 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Prints what was found; the exit status is 0 only if it is what one hopes for.
-fn verdict(found: &impl Display, good: bool) -> anyhow::Result<ExitCode> {
+fn start_computing(args: &ComputeArgs) -> Result<Compute, attend_cli::Error> {
+    let (device, kernels) = args.start()?;
+    Ok(Compute { device, kernels })
+}
+
+/// Prints a report. The exit status is 0 only if its result is good.
+fn print_result(found: &impl Display, good: bool) -> anyhow::Result<ExitCode> {
     writeln!(io::stdout(), "{found}")?;
-    Ok(match good {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }
 
 /// A run writes its own `config.toml`; it must not be the one that it was started from.
-fn check_apart(path: &Path, config: &Config) -> Result<(), Error> {
+fn check_not_overwritten(path: &Path, config: &Config) -> Result<(), Error> {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     let written = real(&config.out.join("config.toml"));
     if written.is_some() && written == real(path) {
@@ -245,8 +248,8 @@ fn check_apart(path: &Path, config: &Config) -> Result<(), Error> {
 }
 
 /// Trains to the end, then shows what the model can do.
-fn carry_on(mut run: Run, stop: &Stop, profile: bool) -> anyhow::Result<ExitCode> {
-    give_back_memory();
+fn train_and_test(mut run: Run, stop: &Stop, profile: bool) -> anyhow::Result<ExitCode> {
+    release_memory();
     let profile = profile.then(|| Profile::start(&run));
     let ending = train(&mut run, stop)?;
     if let Some(profile) = profile {
@@ -263,7 +266,7 @@ fn carry_on(mut run: Run, stop: &Stop, profile: bool) -> anyhow::Result<ExitCode
     if ending == Ending::Patience {
         tracing::info!("stopped early: validation no longer improves");
     }
-    stop.stop_waiting();
+    stop.exit_on_signal();
     if let Some(translated) = run.test()? {
         show(&translated, run.config.train.samples)?;
     }

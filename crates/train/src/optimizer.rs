@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, HashMap};
 
-use attend_model::{Params, Path};
+use attend_model::{Kernels, Weights};
 use attend_ops::{Adam, Param, clip_factor, moving_average, norm_of_all};
 use candle_core::{Tensor, Var};
 
@@ -11,7 +11,7 @@ use crate::{Error, Result};
 /// parameters, in their order.
 pub struct Optimizer {
     slots: Vec<Slot>,
-    path: Path,
+    kernels: Kernels,
 }
 
 struct Slot {
@@ -22,8 +22,8 @@ struct Slot {
 }
 
 impl Optimizer {
-    pub fn new(params: &Params, config: &TrainConfig, path: Path) -> Result<Self> {
-        let slots = params.iter().map(|param| {
+    pub fn new(weights: &Weights, config: &TrainConfig, kernels: Kernels) -> Result<Self> {
+        let slots = weights.params().map(|param| {
             let zeros = || Var::from_tensor(&param.value().zeros_like()?);
             let average = config
                 .moving_average
@@ -36,15 +36,15 @@ impl Optimizer {
             })
         });
         let slots = slots.collect::<Result<_>>()?;
-        Ok(Self { slots, path })
+        Ok(Self { slots, kernels })
     }
 
-    /// The norm of all gradients together, but for those of what only follows.
+    /// The norm of all gradients together, excluding followers.
     pub fn norm(&self) -> Result<f64> {
         let trained = self.slots.iter().filter(|slot| !slot.param.follows());
         let gradients = trained.map(gradient);
         let gradients = gradients.collect::<Result<Vec<&Tensor>>>()?;
-        Ok(norm_of_all(gradients, self.path)?)
+        Ok(norm_of_all(gradients, self.kernels)?)
     }
 
     /// Forgets the gradients.
@@ -71,9 +71,10 @@ impl Optimizer {
             clip: clip_factor(norm, config.clip_norm),
         };
         for slot in &self.slots {
-            match slot.param.follows() {
-                true => slot.param.follow(gradient(slot)?)?,
-                false => adam.update(&slot.param, gradient(slot)?, &slot.m, &slot.v, self.path)?,
+            if slot.param.follows() {
+                slot.param.follow(gradient(slot)?)?;
+            } else {
+                adam.update(&slot.param, gradient(slot)?, &slot.m, &slot.v, self.kernels)?;
             }
         }
         for Slot { param, average, .. } in &self.slots {
@@ -81,7 +82,7 @@ impl Optimizer {
             if let (Some(average), Some(decay)) = (average, config.moving_average) {
                 // Young averages follow the parameters more closely than old ones.
                 let decay = decay.min((1.0 + step as f64) / (10.0 + step as f64));
-                moving_average(average, param.value(), decay, self.path)?;
+                moving_average(average, param.value(), decay, self.kernels)?;
             }
         }
         Ok(())
@@ -167,9 +168,10 @@ impl Optimizer {
             let value = get(parameters, name, param.value())?;
             // Without an average there, what translates is what was trained.
             let raw = format!("raw.{name}");
-            let raw = match state.contains_key(&raw) {
-                true => get(state, &raw, param.value())?,
-                false => value.clone(),
+            let raw = if state.contains_key(&raw) {
+                get(state, &raw, param.value())?
+            } else {
+                value.clone()
             };
             if let Some(average) = average {
                 set(average, value)?;

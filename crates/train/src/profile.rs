@@ -31,11 +31,11 @@ impl Profile {
         let seconds = run.state.seconds - self.seconds;
         let saving = self.start.elapsed().as_secs_f64() - seconds;
         run.log
-            .say(&format!("where the time of {steps} steps went, for each:"));
+            .print(&format!("where the time of {steps} steps went, for each:"));
         for line in lines(&profile::times(), seconds, steps) {
-            run.log.say(&line);
+            run.log.print(&line);
         }
-        run.log.say(&format!(
+        run.log.print(&format!(
             "beside that, {saving:.1} s in all for validating, saving and starting"
         ));
     }

@@ -1,62 +1,47 @@
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Instant;
 
-use attend_data::{Batches, Tokenizers};
 use attend_infer::Bundle;
-use attend_model::{Path, Seq2Seq, Vocabularies};
-use attend_ops::{norm_of_all, profile};
-use candle_core::{Device, Tensor};
+use attend_infer::run::{Event, Link, TestScores, TrainerState};
+use attend_model::Seq2Seq;
+use attend_ops::profile;
 
-use crate::checkpoint::{Best, Checkpoints, Content, State};
-use crate::config::{Config, Metric, OnSaveError};
-use crate::log::{Event, Log, Scores, Validation};
-use crate::open::corpus;
+use crate::batcher::Batcher;
+use crate::compute::Compute;
+use crate::config::Config;
+use crate::judge::Judge;
+use crate::log::Log;
 use crate::optimizer::Optimizer;
-use crate::provenance::Provenance;
-use crate::room::Room;
-use crate::storage::Lock;
+use crate::saver::{Saver, Snapshot};
 use crate::validate::{Translated, Validator};
-use crate::{Ending, Error, Result, Stop};
+use crate::{Ending, Result, Stop, corpora};
 
-/// A training under way: everything that the loop touches.
+/// A training in progress: everything that the loop uses.
 pub struct Run {
     pub config: Config,
     pub model: Box<dyn Seq2Seq>,
-    pub state: State,
-    pub(crate) device: Device,
-    pub(crate) path: Path,
-    pub(crate) tokenizers: Tokenizers,
-    pub(crate) vocabularies: Vocabularies,
-    pub(crate) batches: Batches,
+    pub state: TrainerState,
+    pub(crate) compute: Compute,
+    pub(crate) batcher: Batcher,
     pub(crate) optimizer: Optimizer,
-    pub(crate) validator: Option<Validator>,
-    pub(crate) checkpoints: Checkpoints,
-    /// The step of the last checkpoint.
-    pub(crate) saved: Option<u64>,
+    pub(crate) judge: Judge,
+    pub(crate) saver: Saver,
     pub(crate) log: Log,
     pub(crate) clock: Clock,
-    /// How things stood before the last validation that was the best.
-    pub(crate) before_best: Standing,
-    pub(crate) provenance: Provenance,
-    pub(crate) room: Room,
-    pub(crate) _lock: Lock,
 }
 
-/// The best validation, and the validations since.
-pub(crate) type Standing = (Option<Best>, u64);
-
-/// Times training; validating and saving do not count.
+/// Measures the time of training, without validating and saving.
 pub(crate) struct Clock(Instant);
 
 impl Clock {
-    pub(crate) fn now() -> Self {
+    pub(crate) fn start() -> Self {
         Self(Instant::now())
     }
 
-    /// The seconds since the last lap, or since training went on.
+    /// The seconds since the start or the last lap.
     pub(crate) fn lap(&mut self) -> f64 {
         let lap = self.0.elapsed().as_secs_f64();
-        *self = Self::now();
+        *self = Self::start();
         lap
     }
 }
@@ -64,16 +49,10 @@ impl Clock {
 impl Run {
     /// Why training ends here, if it does.
     pub fn ending(&self, stop: &Stop) -> Option<Ending> {
-        let waited = self.state.without_improvement;
-        let patience = self
-            .config
-            .train
-            .patience
-            .is_some_and(|limit| waited >= limit);
         match stop.status() {
             Some(status) => Some(Ending::Signal(status)),
             None if self.at_limit() => Some(Ending::Limit),
-            None if patience => Some(Ending::Patience),
+            None if self.judge.is_out_of_patience(&self.state) => Some(Ending::Patience),
             None => None,
         }
     }
@@ -98,157 +77,78 @@ impl Run {
         due(self.state.step, self.config.train.save_every)
     }
 
-    /// Measures the model on the validation set; says whether it is the best so far.
+    /// Measures the model on the validation set. Returns whether it is the best so far.
     pub fn validate(&mut self) -> Result<bool> {
-        let Some(validator) = &self.validator else {
+        let Some(validator) = self.judge.validator() else {
             return Ok(false);
         };
-        let (model, path, step) = (&*self.model, self.path, self.state.step);
-        let measure = || {
-            let validation = validator.measure(model, step, path)?;
-            let translated = validator.translate(model, &self.tokenizers, path)?;
-            Ok((validation, translated))
-        };
+        let (model, kernels, step) = (&*self.model, self.compute.kernels, self.state.step);
+        let validate = || validator.validate(model, step, kernels);
         let (mut validation, translated) =
-            profile::paused(|| self.optimizer.with_average(measure))?;
-        validation.bleu = translated.as_ref().map(|translated| translated.bleu.score);
-        validation.chrf = translated.as_ref().map(|translated| translated.chrf.score);
-        validation.best = self.judge(&validation);
-        self.log.event(&Event::Validation(validation.clone()))?;
+            profile::paused(|| self.optimizer.with_average(validate))?;
+        validation.best = self.judge.record(&validation, &mut self.state);
+        let best = validation.best;
+        self.log.event(&Event::Validation(validation))?;
         if let Some(translated) = translated {
-            self.show(&translated);
+            self.show_samples(&translated);
         }
-        self.clock = Clock::now();
-        Ok(validation.best)
+        self.clock = Clock::start();
+        Ok(best)
     }
 
-    /// Remembers a validation if it is the best so far.
-    fn judge(&mut self, validation: &Validation) -> bool {
-        let value = match self.config.train.metric {
-            Metric::Loss => -validation.loss,
-            Metric::Bleu => validation.bleu.unwrap_or(0.0),
-            Metric::Chrf => validation.chrf.unwrap_or(0.0),
-        };
-        let better = value.is_finite() && self.state.best.is_none_or(|best| value > best.value);
-        if better {
-            self.before_best = (self.state.best, self.state.without_improvement);
-            self.state.best = Some(Best {
-                step: validation.step,
-                value,
-            });
-            self.state.without_improvement = 0;
-        } else {
-            self.state.without_improvement += 1;
-        }
-        better
-    }
-
-    fn show(&self, translated: &Translated) {
+    fn show_samples(&self, translated: &Translated) {
         for sample in translated.lines.iter().take(self.config.train.samples) {
-            self.log.say(&format!("  source       {}", sample.source));
+            self.log.print(&format!("  source       {}", sample.source));
             self.log
-                .say(&format!("  reference    {}", sample.reference));
+                .print(&format!("  reference    {}", sample.reference));
             self.log
-                .say(&format!("  translation  {}", sample.translation));
+                .print(&format!("  translation  {}", sample.translation));
         }
     }
 
     /// Writes a checkpoint of this step, once.
     pub fn save(&mut self) -> Result<()> {
-        let step = self.state.step;
-        if self.saved == Some(step) {
-            return Ok(());
-        }
-        let Config {
-            model,
-            decode,
-            train,
-            ..
-        } = &self.config;
-        let (parameters, optimizer) = (self.optimizer.parameters(), self.optimizer.state());
-        let tensors = parameters.values().chain(optimizer.values());
-        if !profile::paused(|| norm_of_all(tensors, self.path))?.is_finite() {
-            return Err(Error::NotFinite { step });
-        }
-        let bundle = Bundle::files(
-            model,
-            self.vocabularies,
-            &self.tokenizers,
-            decode,
-            &parameters,
-        )?;
-        self.log.sync()?; // what it says of the steps before this one
-        let content = Content {
-            state: &self.state,
-            provenance: &self.provenance,
-            config: &self.config,
-            bundle,
-            optimizer: &optimizer,
-        };
-        self.checkpoints.write(content)?;
-        self.saved = Some(step);
-        // What is safe stays safe if this fails; the next checkpoint tries again.
-        if let Err(error) = self.checkpoints.settle(&self.state, train.keep) {
-            self.log.say(&format!("warning: {error}"));
-        }
-        self.clock = Clock::now();
-        Ok(())
+        self.save_with(Saver::save)
     }
 
-    /// The same; what cannot be written now is tried again at the next interval, if the config says so.
+    /// The same, but a checkpoint that cannot be written is only reported, if the config says so.
     pub fn save_or_warn(&mut self) -> Result<()> {
-        match (self.save(), self.config.train.on_save_error) {
-            (Err(error @ Error::Write { .. }), OnSaveError::Warn) => {
-                let text = format!(
-                    "warning: no checkpoint of step {}: {error}",
-                    self.state.step
-                );
-                self.log.say(&text);
-                self.clock = Clock::now();
-                Ok(())
-            }
-            (result, _) => result,
-        }
+        self.save_with(Saver::save_or_warn)
     }
 
-    /// Before the parameters change: a best that could not be saved is gone, and counts as none.
-    pub(crate) fn forget_unsaved_best(&mut self) {
-        let unsaved = |best: Best| best.step == self.state.step && self.saved != Some(best.step);
-        if self.state.best.is_some_and(unsaved) {
-            let (best, without_improvement) = self.before_best;
-            self.state.best = best;
-            self.state.without_improvement = without_improvement + 1;
-        }
+    fn save_with(
+        &mut self,
+        save: impl Fn(&mut Saver, &Snapshot, &mut Log) -> Result<()>,
+    ) -> Result<()> {
+        let snapshot = Snapshot {
+            config: &self.config,
+            state: &self.state,
+            optimizer: &self.optimizer,
+            kernels: self.compute.kernels,
+        };
+        let saved = save(&mut self.saver, &snapshot, &mut self.log);
+        self.clock = Clock::start();
+        saved
     }
 
-    /// The last checkpoint.
+    /// Writes the last checkpoint.
     pub fn finish(&mut self) -> Result<()> {
         self.save()?;
         self.log.finish();
         Ok(())
     }
 
-    /// Translates the test set with the best checkpoint (the last, if nothing was validated).
+    /// Translates the test set with the best checkpoint (the last, if nothing was validated). `None`
+    /// if the config has no test set.
     pub fn test(&mut self) -> Result<Option<Translated>> {
-        let Some(test) = corpus(&self.config, self.config.data.test.as_ref())? else {
+        let Some(test) = corpora::test_set(&self.config)? else {
             return Ok(None);
         };
-        let best = self.state.best.map_or(self.state.step, |best| best.step);
-        let (step, parameters) = match self.parameters_of(best) {
-            Err(error) if best != self.state.step => {
-                tracing::warn!("{error}; the last checkpoint is tested, not the best");
-                (self.state.step, self.parameters_of(self.state.step)?)
-            }
-            parameters => (best, parameters?),
-        };
-        let loaded = self.model.params().load(&parameters);
-        loaded.map_err(|error| Error::Damaged {
-            path: self.config.out.join(format!("checkpoint-{step}")),
-            problem: error.to_string(),
-        })?;
-        let validator = Validator::new(test, &self.tokenizers, &self.config)?;
-        let translated = validator.translate_all(&*self.model, &self.tokenizers, self.path)?;
-        self.log.event(&Event::Test(Scores {
+        let (step, bundle) = self.open_best()?;
+        // The config's own decode settings, which may be newer than the checkpoint's.
+        let validator = Validator::new(test, Arc::new(bundle.tokenizers), &self.config)?;
+        let translated = validator.translate_all(&*bundle.model, self.compute.kernels)?;
+        self.log.event(&Event::Test(TestScores {
             step,
             bleu: translated.bleu.score,
             bleu_signature: translated.bleu.signature.clone(),
@@ -258,8 +158,25 @@ impl Run {
         Ok(Some(translated))
     }
 
-    fn parameters_of(&self, step: u64) -> Result<HashMap<String, Tensor>> {
-        self.checkpoints.read(step)?.parameters(&self.device)
+    /// The model of the best checkpoint, or of the last one, and its step. If the best so far was
+    /// forgotten on resuming, that is still the checkpoint that `best` leads to.
+    fn open_best(&self) -> Result<(u64, Bundle)> {
+        let open = |step: u64| {
+            let folder = self.saver.folder().checkpoint_path(step);
+            let bundle = Bundle::open(&folder, &self.compute.device)?;
+            Result::Ok((step, bundle))
+        };
+        let last = self.state.step;
+        let best = self.state.best.map(|best| best.step);
+        let best = best.or_else(|| self.saver.folder().linked_step(Link::Best));
+        let best = best.unwrap_or(last);
+        match open(best) {
+            Err(error) if best != last => {
+                tracing::warn!("{error}; testing the last checkpoint instead of the best");
+                open(last)
+            }
+            opened => opened,
+        }
     }
 }
 

@@ -7,12 +7,14 @@ use serde::{Deserialize, Serialize};
 pub struct ScheduleConfig {
     /// The shape of the curve after the warm-up.
     pub kind: ScheduleKind,
-    /// The highest learning rate, reached at the end of the warm-up. For noam, a factor on the
-    /// paper's formula: 1.0 is the paper's own.
+    /// The peak learning rate, which is reached at the end of the warm-up. For noam, a factor on the
+    /// paper's formula: 1.0 is the paper's value.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub learning_rate: f64,
-    /// Steps over which the learning rate rises linearly from zero.
+    /// Number of steps over which the learning rate rises linearly from 0.
     pub warmup: u64,
-    /// Where linear and cosine end, at step `train.steps`; the others do not use it.
+    /// The learning rate at which linear and cosine end, at step `train.steps`. Not for the other kinds.
+    #[schemars(range(min = 0))]
     pub minimum: f64,
 }
 
@@ -20,20 +22,20 @@ pub struct ScheduleConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScheduleKind {
-    /// The paper's: d_model^-0.5 · min(step^-0.5, step · warmup^-1.5) (Vaswani et al. 2017, §5.3).
+    /// The paper's schedule: d_model^-0.5 · min(step^-0.5, step · warmup^-1.5) (Vaswani et al. 2017, §5.3).
     Noam,
-    /// Falls with the inverse square root of the step, from `learning_rate`.
+    /// Falls from `learning_rate` with the inverse square root of the step.
     InverseSqrt,
-    /// Falls in a line to `minimum` at the last step.
+    /// Falls linearly to `minimum` at the last step.
     Linear,
-    /// Falls in half a cosine to `minimum` at the last step.
+    /// Falls along half a cosine to `minimum` at the last step.
     Cosine,
-    /// Stays.
+    /// Stays at `learning_rate`.
     Constant,
 }
 
 impl ScheduleKind {
-    /// Whether its curve depends on where training ends.
+    /// Whether the learning rate depends on `train.steps`.
     pub(crate) fn ends(self) -> bool {
         matches!(self, ScheduleKind::Linear | ScheduleKind::Cosine)
     }
@@ -51,7 +53,7 @@ impl Default for ScheduleConfig {
 }
 
 impl ScheduleConfig {
-    /// The learning rate of `step`, counted from 1, in a run of at most `steps`.
+    /// The learning rate of `step`, counted from 1, in a run of `steps` steps.
     pub fn rate(&self, step: u64, steps: u64, d_model: usize) -> f64 {
         let (step, steps, warmup) = (step as f64, steps as f64, self.warmup.max(1) as f64);
         if self.kind == ScheduleKind::Noam {
@@ -95,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn every_schedule_rises_to_its_peak_and_then_takes_its_own_shape() {
+    fn every_schedule_rises_to_its_peak_and_then_follows_its_curve() {
         // 64^-0.5 = 1/8, and the peak is at 100^-0.5 = 1/10.
         check(
             ScheduleKind::Noam,

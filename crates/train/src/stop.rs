@@ -34,7 +34,7 @@ impl Stop {
     }
 
     /// From now on the first signal exits at once: there is nothing left to save.
-    pub fn stop_waiting(&self) {
+    pub fn exit_on_signal(&self) {
         self.asked.store(true, Ordering::Relaxed);
     }
 }

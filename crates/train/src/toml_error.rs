@@ -1,30 +1,46 @@
-//! Config errors that say where, and what was probably meant.
+//! Errors of TOML that name the place, and a key or value that was probably meant.
 
 use std::ops::Range;
 
-use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
-use crate::{Error, Result};
+use crate::Error;
 
-/// Parses TOML; errors name `place` and the line.
-pub(crate) fn parse<T: DeserializeOwned>(text: &str, place: &str) -> Result<T> {
-    toml::from_str(text).map_err(|error| explain(&error, text, place))
+/// Where TOML comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place<'a> {
+    /// A file, by its name.
+    File(&'a str),
+    /// The `--set` options of a command line.
+    CommandLine(&'a [String]),
 }
 
-pub(crate) fn explain(error: &toml::de::Error, text: &str, place: &str) -> Error {
+impl Place<'_> {
+    /// `config.toml:12`, or `--set train.steps=0`.
+    pub(crate) fn at(self, text: &str, offset: usize) -> String {
+        match self {
+            Place::File(name) => {
+                let line = text[..offset.min(text.len())].matches('\n').count() + 1;
+                format!("{name}:{line}")
+            }
+            Place::CommandLine(options) => format!("--set {}", options.join(" --set ")),
+        }
+    }
+}
+
+/// Makes an error of the TOML library one of ours. `text` is what was parsed.
+pub(crate) fn explain(error: &toml::de::Error, text: &str, place: Place) -> Error {
     let message = error.message().to_string();
     let span = error.span();
     let path = span.as_ref().and_then(|span| {
         let root = DeTable::parse(text).ok()?;
         path_at(root.get_ref(), span)
     });
-    let from_file = !place.starts_with("--set");
-    let line = span.filter(|_| from_file).map(|span| {
-        let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
-        format!(":{line}")
-    });
-    let place = format!("{place}{}", line.unwrap_or_default());
+    let place = match (span, place) {
+        (Some(span), place) => place.at(text, span.start),
+        (None, Place::File(name)) => name.to_string(),
+        (None, place) => place.at(text, 0),
+    };
     let names = quoted(&message);
     if message.starts_with("unknown field") || message.starts_with("unknown variant") {
         let what = if message.starts_with("unknown field") {
@@ -43,7 +59,7 @@ pub(crate) fn explain(error: &toml::de::Error, text: &str, place: &str) -> Error
             hint: Some(suggestion(unknown, &names[1..])),
         };
     }
-    // How serde says that an enum is a table of one key.
+    // This is serde's message for an enum that must be a table with one key.
     if message.contains("wanted exactly 1 element") {
         return Error::Config {
             place,
@@ -55,7 +71,7 @@ pub(crate) fn explain(error: &toml::de::Error, text: &str, place: &str) -> Error
         Some(path) => format!("{path}: {message}"),
         None => message,
     };
-    // toml's own messages may go over several lines; an error is one.
+    // The library's messages can have several lines; ours have one.
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     Error::Config {
         place,
@@ -64,7 +80,7 @@ pub(crate) fn explain(error: &toml::de::Error, text: &str, place: &str) -> Error
     }
 }
 
-/// The names in backticks.
+/// The names between backticks.
 fn quoted(message: &str) -> Vec<&str> {
     message.split('`').skip(1).step_by(2).collect()
 }

@@ -1,11 +1,10 @@
 //! One update of the parameters: which batches, what if it goes wrong, what is said of it.
 
-use attend_data::{Batch, Sentences};
-use attend_model::{Loss, Packed, Pass};
+use attend_data::Batch;
+use attend_infer::run::{Event, LogWindow, Skipped, Spike, Step, abbreviated};
+use attend_model::{Loss, Pass};
 
-use crate::checkpoint::Unlogged;
-use crate::log::{Event, Skipped, Spike, Step, some};
-use crate::{Error, Result, Run};
+use crate::{Error, Result, Run, health};
 
 /// What one update of the parameters is computed from.
 pub struct Update {
@@ -48,7 +47,8 @@ impl Run {
     /// The batches of the next update: `accumulate` of them, or fewer at the last epoch's end; those
     /// without room in parts.
     pub fn next_update(&mut self) -> Update {
-        self.forget_unsaved_best();
+        self.judge
+            .retract_unsaved(&mut self.state, self.saver.saved());
         let mut update = Update {
             batches: Vec::new(),
             tokens: 0,
@@ -58,14 +58,15 @@ impl Run {
         };
         let accumulate = self.config.train.accumulate as u64;
         for micro in 0..accumulate {
-            let (batch, position) = self.batches.next_batch();
-            update.tokens += batch.target.ids.len();
+            let (parts, position) = self.batcher.next_batch();
             let draw = self.state.step * accumulate + micro;
-            let parts = self.room.parts(batch).into_iter().enumerate();
-            update.batches.extend(parts.map(|(part, batch)| MicroBatch {
-                batch,
-                draw: draw + ((part as u64) << PART),
-            }));
+            for (part, batch) in parts.into_iter().enumerate() {
+                update.tokens += batch.target.ids.len();
+                update.batches.push(MicroBatch {
+                    batch,
+                    draw: draw + ((part as u64) << PART),
+                });
+            }
             self.state.position = position;
             let epochs = self.config.train.epochs;
             if epochs.is_some_and(|epochs| position.epoch >= epochs) {
@@ -78,13 +79,11 @@ impl Run {
     /// The summed loss of one batch.
     pub fn forward(&mut self, update: &mut Update, micro: usize) -> Result<Loss> {
         let MicroBatch { batch, draw } = &update.batches[micro];
-        let pass = Pass::train(self.path, self.config.seed, *draw);
-        let pack = |side: &Sentences| Packed::new(side.ids.clone(), side.lengths.iter().copied());
-        let (source, target) = (pack(&batch.source), pack(&batch.target));
-        let memory = self.model.encode(&source, &pass)?;
-        let output = self.model.decode(&memory, &target, &pass)?;
+        let pass = Pass::train(self.compute.kernels, self.config.seed, *draw);
+        let memory = self.model.encode(&batch.source, &pass)?;
+        let output = self.model.decode(&memory, &batch.target, &pass)?;
         let smoothing = self.config.train.label_smoothing;
-        let loss = self.model.loss(&output, &target, smoothing, &pass)?;
+        let loss = self.model.loss(&output, &batch.target, smoothing, &pass)?;
         update.loss += f64::from(loss.smoothed()?);
         Ok(loss)
     }
@@ -99,18 +98,18 @@ impl Run {
             let done = step - self.state.health.skipped;
             self.optimizer.step(train, done, rate, update.norm)?;
             self.state.step = step;
-            return self.note(update);
+            return self.report_spike(update);
         }
         self.optimizer.skip();
         self.state.step = step;
-        self.state.health.skip(update.norm);
-        self.left_out(update)
+        health::record_skip(&mut self.state.health, update.norm);
+        self.report_skip(update)
     }
 
-    /// Says so if a loss stands out.
-    fn note(&mut self, update: &Update) -> Result<()> {
+    /// Reports a spike of the loss.
+    fn report_spike(&mut self, update: &Update) -> Result<()> {
         let (loss, spike) = (update.mean_loss(), self.config.train.spike);
-        match self.state.health.done(loss, update.norm, spike) {
+        match health::record_update(&mut self.state.health, loss, update.norm, spike) {
             None => Ok(()),
             Some(average) => self.log.event(&Event::Spike(Spike {
                 step: self.state.step,
@@ -121,11 +120,10 @@ impl Run {
         }
     }
 
-    /// Says that an update was left out, or that it was one too many.
-    fn left_out(&mut self, update: &Update) -> Result<()> {
-        let (step, health) = (self.state.step, &self.state.health);
-        let (loss, norm, in_a_row) = (update.mean_loss(), update.norm, health.in_a_row);
-        let history = health.history();
+    /// Reports a skipped update; an error if too many were skipped in a row.
+    fn report_skip(&mut self, update: &Update) -> Result<()> {
+        let (step, in_a_row) = (self.state.step, self.state.health.in_a_row);
+        let (loss, norm) = (update.mean_loss(), update.norm);
         self.log.event(&Event::Skipped(Skipped {
             step,
             in_a_row,
@@ -141,9 +139,9 @@ impl Run {
             in_a_row,
             loss,
             norm,
-            history,
-            pairs: some(&update.pairs()),
-            saved: self.saved.unwrap_or_default(),
+            history: health::norm_history(&self.state.health),
+            pairs: abbreviated(&update.pairs()),
+            saved: self.saver.saved().unwrap_or_default(),
         })
     }
 
@@ -159,22 +157,22 @@ impl Run {
         let (step, tokens) = (self.state.step, update.tokens as u64);
         self.state.seconds += seconds;
         self.state.tokens += tokens;
-        let unlogged = &mut self.state.unlogged;
-        unlogged.seconds += seconds;
+        let window = &mut self.state.log_window;
+        window.seconds += seconds;
         self.log.advance(step);
         if self.state.health.in_a_row > 0 {
             return Ok(()); // it has been said that nothing was learnt
         }
-        unlogged.tokens += tokens;
-        unlogged.loss += update.loss;
+        window.tokens += tokens;
+        window.loss += update.loss;
         if !step.is_multiple_of(self.config.train.log_every) {
             return Ok(());
         }
-        let Unlogged {
+        let LogWindow {
             loss,
             tokens,
             seconds,
-        } = self.state.unlogged;
+        } = self.state.log_window;
         self.log.event(&Event::Step(Step {
             step,
             epoch: update.epoch,
@@ -185,7 +183,7 @@ impl Run {
             tokens_per_second: tokens as f64 / seconds.max(1e-9),
             seconds: self.state.seconds,
         }))?;
-        self.state.unlogged = Unlogged::default();
+        self.state.log_window = LogWindow::default();
         Ok(())
     }
 }

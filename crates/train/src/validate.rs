@@ -1,21 +1,25 @@
+use std::sync::Arc;
+
 use attend_data::{Corpus, Dataset, Epoch, Tokenizers};
+use attend_infer::run::Validation;
 use attend_infer::{DecodeConfig, Evaluation, Translator, evaluate, metrics};
-use attend_model::{Packed, Pass, Path, Seq2Seq};
+use attend_model::{Kernels, Pass, Seq2Seq};
 
 use crate::Result;
 use crate::config::Config;
-use crate::log::Validation;
 
-/// A corpus to measure a model on, with the settings of a config.
-pub struct Validator {
+/// Measures a model on a corpus.
+pub(crate) struct Validator {
     corpus: Corpus,
     dataset: Dataset,
     batches: Epoch,
+    tokenizers: Arc<Tokenizers>,
+    /// How many sentences are translated.
     translate: usize,
     decode: DecodeConfig,
 }
 
-/// Translations beside what they should be.
+/// Translations with their references and scores.
 pub struct Translated {
     pub lines: Vec<Sample>,
     pub bleu: metrics::Score,
@@ -29,16 +33,21 @@ pub struct Sample {
 }
 
 impl Validator {
-    pub fn new(corpus: Corpus, tokenizers: &Tokenizers, config: &Config) -> Result<Self> {
-        let (dataset, _) = Dataset::encode(&corpus, tokenizers, None)?;
+    pub(crate) fn new(
+        corpus: Corpus,
+        tokenizers: Arc<Tokenizers>,
+        config: &Config,
+    ) -> Result<Self> {
+        let (dataset, _) = Dataset::encode(&corpus, &tokenizers, None)?;
         let lengths: Vec<_> = (0..dataset.len())
             .map(|pair| dataset.lengths(pair))
             .collect();
         Ok(Self {
             batches: Epoch::by_length(&lengths, config.data.batch_tokens),
             dataset,
+            translate: config.train.translate_sentences.min(corpus.len()),
             corpus,
-            translate: config.train.translate,
+            tokenizers,
             decode: config.decode.clone(),
         })
     }
@@ -47,17 +56,32 @@ impl Validator {
         &self.dataset
     }
 
+    /// The loss over the whole corpus, and the scores of the first `train.translate_sentences` sentences.
+    pub(crate) fn validate(
+        &self,
+        model: &dyn Seq2Seq,
+        step: u64,
+        kernels: Kernels,
+    ) -> Result<(Validation, Option<Translated>)> {
+        let mut validation = self.measure(model, step, kernels)?;
+        if self.translate == 0 {
+            return Ok((validation, None));
+        }
+        let translated = self.translate_first(self.translate, model, kernels)?;
+        validation.bleu = Some(translated.bleu.score);
+        validation.chrf = Some(translated.chrf.score);
+        Ok((validation, Some(translated)))
+    }
+
     /// Loss, perplexity and accuracy over all tokens.
-    pub fn measure(&self, model: &dyn Seq2Seq, step: u64, path: Path) -> Result<Validation> {
-        let pass = Pass::eval(path);
+    fn measure(&self, model: &dyn Seq2Seq, step: u64, kernels: Kernels) -> Result<Validation> {
+        let pass = Pass::eval(kernels);
         let (mut sum, mut correct, mut tokens) = (0.0, 0, 0);
         for batch in self.batches.iter() {
             let batch = self.dataset.batch(batch);
-            let source = Packed::new(batch.source.ids, batch.source.lengths);
-            let target = Packed::new(batch.target.ids, batch.target.lengths);
-            let memory = model.encode(&source, &pass)?;
-            let output = model.decode(&memory, &target, &pass)?;
-            let loss = model.loss(&output, &target, 0.0, &pass)?;
+            let memory = model.encode(&batch.source, &pass)?;
+            let output = model.decode(&memory, &batch.target, &pass)?;
+            let loss = model.loss(&output, &batch.target, 0.0, &pass)?;
             sum += loss.cross_entropy;
             correct += loss.correct;
             tokens += loss.tokens;
@@ -74,40 +98,24 @@ impl Validator {
         })
     }
 
-    /// Translates the first `train.translate` sentences, with the decoder that `infer` uses.
-    pub fn translate(
-        &self,
-        model: &dyn Seq2Seq,
-        tokenizers: &Tokenizers,
-        path: Path,
-    ) -> Result<Option<Translated>> {
-        match self.translate.min(self.corpus.len()) {
-            0 => Ok(None),
-            count => self
-                .translate_first(count, model, tokenizers, path)
-                .map(Some),
-        }
-    }
-
     /// Translates the whole corpus.
-    pub fn translate_all(
+    pub(crate) fn translate_all(
         &self,
         model: &dyn Seq2Seq,
-        tokenizers: &Tokenizers,
-        path: Path,
+        kernels: Kernels,
     ) -> Result<Translated> {
-        self.translate_first(self.corpus.len(), model, tokenizers, path)
+        self.translate_first(self.corpus.len(), model, kernels)
     }
 
+    /// Translates the first sentences, with the decoder that `infer` uses.
     fn translate_first(
         &self,
         count: usize,
         model: &dyn Seq2Seq,
-        tokenizers: &Tokenizers,
-        path: Path,
+        kernels: Kernels,
     ) -> Result<Translated> {
         let (sources, references) = (&self.corpus.source[..count], &self.corpus.target[..count]);
-        let translator = Translator::new(model, tokenizers, &self.decode, path);
+        let translator = Translator::new(model, &self.tokenizers, &self.decode, kernels);
         let Evaluation {
             hypotheses,
             bleu,

@@ -8,9 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use attend_infer::run::{Link, RunFolder};
 use attend_infer::sha256;
 
-use crate::log::timeless;
 use crate::{Config, Error, Result};
 
 /// What is to be tried.
@@ -57,10 +57,11 @@ impl fmt::Display for Verification {
         let steps: Vec<String> = self.killed_at.iter().map(u64::to_string).collect();
         writeln!(f, "{}  unbroken", self.unbroken)?;
         writeln!(f, "{}  killed at steps {}", self.resumed, steps.join(", "))?;
-        match self.is_exact() {
-            true => write!(f, "the same bits: this training resumes exactly"),
-            false => write!(f, "NOT the same bits"),
-        }
+        f.write_str(if self.is_exact() {
+            "the same bits: this training resumes exactly"
+        } else {
+            "NOT the same bits"
+        })
     }
 }
 
@@ -80,11 +81,11 @@ impl Experiment {
             child
                 .kill()
                 .and_then(|()| child.wait())
-                .map_err(|source| self.failed(source))?;
+                .map_err(|source| self.failed("kill", source))?;
             killed_at.push(last_step(&broken));
             let mut resume = self.command("resume")?;
             resume.arg(&broken);
-            child = resume.spawn().map_err(|source| self.failed(source))?;
+            child = self.spawn(resume)?;
         }
         self.finish(child, &broken)?;
         Ok(Verification {
@@ -96,18 +97,18 @@ impl Experiment {
 
     /// What a training says goes to a file: nobody reads it unless it fails.
     fn command(&self, name: &str) -> Result<Command> {
-        let talk = fs::File::create(self.talk()).map_err(|source| Error::Write {
-            path: self.talk(),
+        let stderr = fs::File::create(self.stderr()).map_err(|source| Error::Write {
+            path: self.stderr(),
             source,
         })?;
         let mut command = Command::new(&self.program);
         command.arg(name).args(&self.compute);
-        command.stdout(Stdio::null()).stderr(talk);
+        command.stdout(Stdio::null()).stderr(stderr);
         Ok(command)
     }
 
-    fn talk(&self) -> PathBuf {
-        self.scratch.join("talk")
+    fn stderr(&self) -> PathBuf {
+        self.scratch.join("stderr")
     }
 
     fn start(&self, out: &Path) -> Result<Child> {
@@ -124,26 +125,33 @@ impl Experiment {
         for value in overrides {
             command.args(["--set", &value]);
         }
-        command.spawn().map_err(|source| self.failed(source))
+        self.spawn(command)
+    }
+
+    fn spawn(&self, mut command: Command) -> Result<Child> {
+        command
+            .spawn()
+            .map_err(|source| self.failed("start", source))
     }
 
     fn finish(&self, mut child: Child, run: &Path) -> Result<()> {
-        let status = child.wait().map_err(|source| self.failed(source))?;
-        match status.success() {
-            true => Ok(()),
-            false => Err(Error::Experiment {
-                run: run.to_path_buf(),
-                talk: fs::read_to_string(self.talk())
-                    .unwrap_or_default()
-                    .trim()
-                    .to_string(),
-            }),
+        let status = child
+            .wait()
+            .map_err(|source| self.failed("wait for", source))?;
+        if status.success() {
+            return Ok(());
         }
+        let stderr = fs::read_to_string(self.stderr()).unwrap_or_default();
+        Err(Error::TrainingFailed {
+            run: run.to_path_buf(),
+            stderr: stderr.trim().to_string(),
+        })
     }
 
-    fn failed(&self, source: std::io::Error) -> Error {
-        Error::Read {
-            path: self.program.clone(),
+    fn failed(&self, action: &'static str, source: std::io::Error) -> Error {
+        Error::Process {
+            action,
+            program: self.program.clone(),
             source,
         }
     }
@@ -162,25 +170,15 @@ fn wait_for(child: &mut Child, run: &Path, step: u64) -> Result<bool> {
 
 /// The last step in a run's log.
 fn last_step(run: &Path) -> u64 {
-    let log = fs::read_to_string(run.join("metrics.jsonl")).unwrap_or_default();
-    let steps = log.lines().rev().filter_map(|line| {
-        let line: serde_json::Value = serde_json::from_str(line).ok()?;
-        line["step"].as_u64()
-    });
-    steps.max().unwrap_or(0)
+    let log = RunFolder::new(run).event_log().ok().flatten();
+    log.and_then(|log| log.last_step()).unwrap_or(0)
 }
 
-/// A hash of all that a run ended with, but for its name and the time it took.
+/// A hash of all that a run ended with, except for its name and the time it took.
 fn outcome(run: &Path) -> Result<String> {
-    let read = |path: PathBuf| fs::read(&path).map_err(|source| Error::Read { path, source });
-    let last = run.join("last");
-    let mut hashes = String::new();
-    for file in ["model.safetensors", "optimizer.safetensors"] {
-        hashes += &sha256(&read(last.join(file))?);
-    }
-    for path in [last.join("trainer_state.json"), run.join("metrics.jsonl")] {
-        let values = timeless(&String::from_utf8_lossy(&read(path)?));
-        hashes += &sha256(serde_json::Value::from(values).to_string().as_bytes());
-    }
-    Ok(sha256(hashes.as_bytes()))
+    let run = RunFolder::new(run);
+    let checkpoint = run.linked_checkpoint(Link::Last)?.fingerprint();
+    let log = run.event_log()?.unwrap_or_default().without_times();
+    let log = serde_json::Value::from(log).to_string();
+    Ok(sha256((checkpoint + &log).as_bytes()))
 }

@@ -22,8 +22,8 @@ pub(crate) fn set_tense(choice: &mut Choice, clause: &mut Clause) {
     let standing = ["like", "love", "hate", "need", "know"].contains(&clause.verb.english);
     // "You must cook no soup" and "du musst keine Suppe kochen" do not mean the same.
     let nobody = clause.has_no();
-    let modals: &[Modal] = match living {
-        true if clause.subject.is_human() => &[
+    let modals: &[Modal] = if living && clause.subject.is_human() {
+        &[
             Modal::Can,
             Modal::Must,
             Modal::Want,
@@ -31,9 +31,11 @@ pub(crate) fn set_tense(choice: &mut Choice, clause: &mut Clause) {
             Modal::Should,
             Modal::WouldLike,
             Modal::Will,
-        ],
-        true => &[Modal::Can, Modal::Want, Modal::Will],
-        false => &[Modal::Will],
+        ]
+    } else if living {
+        &[Modal::Can, Modal::Want, Modal::Will]
+    } else {
+        &[Modal::Will]
     };
     clause.tense = match choice.random.below(100) {
         _ if timeless => Tense::Present,
@@ -160,22 +162,16 @@ fn manner(choice: &mut Choice, clause: &Clause) -> Option<Adjunct> {
 
 fn companion(choice: &mut Choice, subject: &Referent) -> Adjunct {
     let of = choice.object("human", Scope::Known, subject);
-    match choice.random.chance(75) {
-        true => Adjunct::Preposition {
-            english: "with",
-            german: "mit",
-            case: Case::Dative,
-            of,
-        },
-        false => {
-            let case = Case::Accusative;
-            Adjunct::Preposition {
-                english: "without",
-                german: "ohne",
-                case,
-                of,
-            }
-        }
+    let (english, german, case) = if choice.random.chance(75) {
+        ("with", "mit", Case::Dative)
+    } else {
+        ("without", "ohne", Case::Accusative)
+    };
+    Adjunct::Preposition {
+        english,
+        german,
+        case,
+        of,
     }
 }
 

@@ -50,9 +50,10 @@ pub(crate) fn state(choice: &mut Choice) -> Clause {
     }
     let mut clause = Clause::new(subject, LEXICON.verb("be", Frame::Copula));
     let degrees = [(60, ("", "")), (25, ("very", "sehr")), (15, ("too", "zu"))];
-    let degree = match UNGRADED.contains(&adjective.english) {
-        true => ("", ""),
-        false => choice.random.weighted(&degrees),
+    let degree = if UNGRADED.contains(&adjective.english) {
+        ("", "")
+    } else {
+        choice.random.weighted(&degrees)
     };
     clause.predicate = Some(Predicate::Adjective { degree, adjective });
     clause.tense = if choice.random.chance(28) {
@@ -111,15 +112,16 @@ pub(crate) fn comparison(choice: &mut Choice) -> Clause {
     };
     let (subject, other) = (plain(first), plain(second));
     let mut clause = Clause::new(subject, LEXICON.verb("be", Frame::Copula));
-    clause.predicate = Some(match choice.random.chance(70) {
-        true => Predicate::Comparative {
+    clause.predicate = Some(if choice.random.chance(70) {
+        Predicate::Comparative {
             adjective,
             than: other,
-        },
-        false => Predicate::Equative {
+        }
+    } else {
+        Predicate::Equative {
             adjective,
             like: other,
-        },
+        }
     });
     if choice.random.chance(12) {
         clause.polarity = Polarity::Negative;
@@ -162,10 +164,12 @@ pub(crate) fn whereabouts(choice: &mut Choice) -> Clause {
     let subject = choice.subject("human animal flat text toy", Scope::Known);
     let mut clause = Clause::new(subject, LEXICON.verb("be", Frame::Copula));
     let living = clause.subject.is_living();
-    clause.complement = Some(match living {
-        true if clause.subject.is_human() => choice.location("place"),
-        true => choice.location(ANIMAL_PLACES),
-        false => choice.relation(Case::Dative),
+    clause.complement = Some(if living && clause.subject.is_human() {
+        choice.location("place")
+    } else if living {
+        choice.location(ANIMAL_PLACES)
+    } else {
+        choice.relation(Case::Dative)
     });
     clause.tense = if choice.random.chance(20) {
         Tense::Past

@@ -128,9 +128,10 @@ impl Corpus {
     fn fill(&mut self, apart: Vec<Pair>, forms: &HashMap<String, usize>) {
         for pair in apart.into_iter().filter(|it| it.is_familiar(forms)) {
             let valid_is_next = self.valid.english.len() < self.test.english.len();
-            let splits = match valid_is_next {
-                true => [(&mut self.valid, VALID), (&mut self.test, TEST)],
-                false => [(&mut self.test, TEST), (&mut self.valid, VALID)],
+            let splits = if valid_is_next {
+                [(&mut self.valid, VALID), (&mut self.test, TEST)]
+            } else {
+                [(&mut self.test, TEST), (&mut self.valid, VALID)]
             };
             if let Some((split, _)) = splits.into_iter().find(|(split, size)| {
                 if pair.novel {

@@ -62,16 +62,18 @@ fn main() -> ExitCode {
         let (pairs, novel) = (split.english.len(), split.novel);
         eprintln!("{name}: {pairs} pairs, {novel} with words that training never sees together");
     }
-    let problems = match check {
-        true => differences(&corpus, &folder),
-        false => write(&corpus, &folder),
+    let problems = if check {
+        differences(&corpus, &folder)
+    } else {
+        write(&corpus, &folder)
     };
     for problem in &problems {
         eprintln!("error: {problem}");
     }
-    match problems.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if problems.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 

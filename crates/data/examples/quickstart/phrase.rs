@@ -52,9 +52,10 @@ impl Choice {
             Number::Singular
         };
         let determiner = self.determiner(noun, number, scope);
-        let adjective = match self.random.chance(self.adjectives) {
-            true => self.adjective_for(noun),
-            false => None,
+        let adjective = if self.random.chance(self.adjectives) {
+            self.adjective_for(noun)
+        } else {
+            None
         };
         let mut phrase = NounPhrase {
             determiner,

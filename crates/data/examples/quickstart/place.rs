@@ -146,9 +146,10 @@ pub(crate) fn origin(choice: &mut Choice, clause: &Clause) -> Adjunct {
     if human && choice.random.chance(35) {
         return town(choice, "from", "aus");
     }
-    let kinds = match human {
-        true => "house school church office shop library kitchen cellar forest garden",
-        false => "house kitchen forest garden",
+    let kinds = if human {
+        "house school church office shop library kitchen cellar forest garden"
+    } else {
+        "house kitchen forest garden"
     };
     let (_, of) = choice.place(kinds);
     Adjunct::Preposition {

@@ -108,9 +108,10 @@ impl Sentence {
     /// She asks whether …, she does not know whether …
     fn inquiry(choice: &mut Choice) -> Self {
         let asks = choice.random.chance(50);
-        let verb = match asks {
-            true => choice.verb(|frame| frame == Frame::Inquiry),
-            false => LEXICON.verb("know", Frame::Opinion),
+        let verb = if asks {
+            choice.verb(|frame| frame == Frame::Inquiry)
+        } else {
+            LEXICON.verb("know", Frame::Opinion)
         };
         let subject = choice.subject(verb.subjects, Scope::Known);
         let mut main = Clause::new(subject, verb);
@@ -159,9 +160,10 @@ impl Sentence {
         } else if main.tense == Tense::Perfect && inner.predicate.is_some() {
             inner.tense = Tense::Past;
         }
-        match choice.random.chance(40) {
-            true => Self::inner_first(main, inner, link),
-            false => Self::complex(main, inner, link),
+        if choice.random.chance(40) {
+            Self::inner_first(main, inner, link)
+        } else {
+            Self::complex(main, inner, link)
         }
     }
 

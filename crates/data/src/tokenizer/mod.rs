@@ -1,12 +1,13 @@
-//! Text to token ids and back: the one wrapper over the `tokenizers` crate.
+//! Encoding text as token ids, and decoding them. This wraps the `tokenizers` crate.
 //!
-//! Every tokenizer here holds three special tokens, and text never turns into `</s>` or `<pad>`,
-//! even where it spells them out:
+//! Every tokenizer has three special tokens. Text is never encoded as `</s>` or `<pad>`, even if it
+//! contains these strings:
 //!
-//! 1. `encode_special_tokens` stops the crate from looking for special tokens in text.
-//! 2. The subword tokenizers trained here cut text at every `<`, so no piece spells a special
-//!    token, and `</s>` in a sentence survives as `<`, `/s>`.
-//! 3. What a given or word-level tokenizer still maps to `</s>` or `<pad>` becomes `<unk>`.
+//! 1. `encode_special_tokens` stops the crate from searching for special tokens in text.
+//! 2. The subword tokenizers that are trained here split text at every `<`, so that no token of the
+//!    text is a special token. `</s>` in a sentence is encoded as `<`, `/s>`.
+//! 3. If a given or word-level tokenizer still encodes text as `</s>` or `<pad>`, it is replaced by
+//!    `<unk>`.
 
 mod sides;
 mod train;
@@ -24,23 +25,25 @@ use tokenizers::models::ModelWrapper;
 use tokenizers::processors::template::TemplateProcessing;
 use tokenizers::{AddedToken, PaddingParams, TruncationParams};
 
-/// The token that ends every sentence, and begins every translation.
+/// The end-of-sentence token. It ends every sentence, on both sides.
 pub const EOS: &str = "</s>";
-/// The token for what is not in the vocabulary.
+/// The token for text that is not in the vocabulary.
 pub const UNK: &str = "<unk>";
-/// The token that fills up batches where a model wants them rectangular. Always the last id.
+/// The start token: the decoder reads it before the first token of a translation. It is never predicted,
+/// and nothing is padded with it; the name is that of the same token in Marian and Hugging Face models.
+/// Always the last id.
 pub const PAD: &str = "<pad>";
 
-/// Lines encoded at once: until it is done, the library holds a string and more for every token.
+/// Lines that are encoded at once. During a call, the library keeps a string and offsets for every token.
 const PARALLEL: usize = 1024;
 
-/// A vocabulary, and how text is cut into its tokens. Cheap to clone.
+/// A tokenizer with its vocabulary. Cheap to clone.
 #[derive(Clone)]
 pub struct Tokenizer {
     inner: Arc<tokenizers::Tokenizer>,
     json: Arc<str>,
-    silent: HashSet<u32>, // special tokens that decoding leaves out
-    by_word: bool,        // whether words can be encoded one by one
+    silent: HashSet<u32>, // special tokens that decoding skips
+    by_word: bool,        // whether words can be encoded separately
     vocab_size: usize,
     eos: u32,
     unk: u32,
@@ -48,7 +51,7 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// Reads a `tokenizer.json`. See [`Tokenizer::from_json`].
+    /// Loads a `tokenizer.json`. See [`Tokenizer::from_json`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let json = fs::read(path).map_err(|source| match source.kind() {
@@ -66,17 +69,17 @@ impl Tokenizer {
         Self::adopt(inner, &place)
     }
 
-    /// Reads a tokenizer from JSON, as this or another program wrote it.
+    /// Parses the JSON of a tokenizer that this or another program wrote.
     ///
-    /// It must know `</s>` and `<unk>`. `<pad>` is added when missing and must be the last id
-    /// otherwise. Truncation, padding and BPE dropout are turned off, and the post-processor is
-    /// set to "the sentence, then `</s>`".
+    /// It must have `</s>` and `<unk>`. `<pad>` must be the last id, and is added if it is missing.
+    /// Truncation, padding and BPE dropout are turned off. The post-processor is set to append
+    /// `</s>`.
     pub fn from_json(json: &str) -> Result<Self> {
         let inner = guard(|| tokenizers::Tokenizer::from_bytes(json));
         Self::adopt(inner, "tokenizer JSON")
     }
 
-    /// The tokenizer as JSON, which other programs read as well. The same tokenizer always gives
+    /// The tokenizer as JSON in the format of Hugging Face tokenizers. The same tokenizer always gives
     /// the same text.
     pub fn to_json(&self) -> &str {
         &self.json
@@ -91,19 +94,20 @@ impl Tokenizer {
         })
     }
 
-    /// The ids of a sentence, with `</s>` at the end.
+    /// The token ids of a sentence, with `</s>` at the end.
     pub fn encode(&self, line: &str) -> Result<Vec<u32>> {
         let encoding = guard(|| self.inner.encode_fast(line, false))
             .map_err(|message| Error::Encode { message })?;
         Ok(self.finish(&encoding))
     }
 
-    /// The ids of many sentences, in the order given. Runs on all cores.
+    /// The token ids of several sentences, in the same order. Uses all cores.
     pub fn encode_batch<S: AsRef<str>>(&self, lines: &[S]) -> Result<Vec<Vec<u32>>> {
         let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
-        match self.by_word && !lines.iter().any(|line| line.contains(train::SPACE)) {
-            true => self.encode_words(&lines),
-            false => self.encode_lines(&lines),
+        if self.by_word && !lines.iter().any(|line| line.contains(train::SPACE)) {
+            self.encode_words(&lines)
+        } else {
+            self.encode_lines(&lines)
         }
     }
 
@@ -117,7 +121,7 @@ impl Tokenizer {
         Ok(all)
     }
 
-    /// The text of these ids. Special tokens are left out, apart from `<unk>`, which shows.
+    /// The text of these token ids. Special tokens other than `<unk>` are skipped.
     pub fn decode(&self, ids: &[u32]) -> Result<String> {
         let vocab_size = self.vocab_size;
         if let Some(&id) = ids.iter().find(|id| **id as usize >= vocab_size) {
@@ -131,12 +135,12 @@ impl Tokenizer {
         guard(|| self.inner.decode(&ids, false)).map_err(|message| Error::Decode { message })
     }
 
-    /// The text of one id as it stands in the vocabulary, such as `▁dog`.
+    /// The token with this id, such as `▁dog`.
     pub fn token(&self, id: u32) -> Option<String> {
         self.inner.id_to_token(id)
     }
 
-    /// Number of tokens, the special ones included.
+    /// Number of tokens, including special tokens.
     pub fn vocab_size(&self) -> usize {
         self.vocab_size
     }
@@ -151,7 +155,7 @@ impl Tokenizer {
         self.unk
     }
 
-    /// The id of `<pad>`: always `vocab_size() - 1`.
+    /// The id of `<pad>`, which is always `vocab_size() - 1`.
     pub fn pad(&self) -> u32 {
         self.pad
     }
@@ -166,7 +170,7 @@ impl Tokenizer {
         ids
     }
 
-    /// Makes any tokenizer one of ours, or says why it cannot be one.
+    /// Checks a tokenizer and prepares it for use here.
     fn adopt(
         parsed: std::result::Result<tokenizers::Tokenizer, String>,
         place: &str,
@@ -214,7 +218,7 @@ impl Tokenizer {
             unk,
             pad,
         };
-        // A model without an unknown token fails, or drops text, only when it meets one.
+        // A model without an unknown token fails, or drops text, when it meets an unknown character.
         let probe = tokenizer.encode("\u{10fffd}");
         probe.map_err(|e| unusable(e.to_string()))?;
         Ok(tokenizer)
@@ -233,7 +237,7 @@ impl fmt::Debug for Tokenizer {
     }
 }
 
-/// Turns off what would change or cut text from call to call, and sets `$A </s>`.
+/// Turns off truncation, padding and dropout, and sets the template `$A </s>`.
 fn normalise(mut inner: tokenizers::Tokenizer) -> tokenizers::Result<tokenizers::Tokenizer> {
     inner.with_truncation(None::<TruncationParams>)?;
     inner.with_padding(None::<PaddingParams>);
@@ -257,25 +261,23 @@ fn normalise(mut inner: tokenizers::Tokenizer) -> tokenizers::Result<tokenizers:
     Ok(inner)
 }
 
-/// The number of tokens, if their ids are 0, 1, 2 and so on without holes: ids are rows of the
-/// embedding.
+/// The number of tokens. It is an error if their ids are not 0, 1, 2 and so on: an id is a row of the
+/// embedding matrix.
 fn check_ids(inner: &tokenizers::Tokenizer) -> std::result::Result<usize, String> {
     let mut ids: Vec<u32> = inner.get_vocab(true).into_values().collect();
     ids.sort_unstable();
     match ids.iter().enumerate().find(|(i, id)| *i != **id as usize) {
         None => Ok(ids.len()),
         Some((i, id)) if (*id as usize) < i => Err(format!("two tokens have the id {id}")),
-        Some((i, _)) => Err(format!(
-            "no token has the id {i}, but there are higher ones"
-        )),
+        Some((i, _)) => Err(format!("no token has the id {i}, but there are higher ids")),
     }
 }
 
-/// The `tokenizers` crate panics on some malformed files, such as merges longer than any token
-/// (<https://github.com/huggingface/tokenizers/issues/2094>): an error here, like any other.
+/// Turns a panic into an error. The `tokenizers` crate panics on some malformed files, such as merges
+/// longer than any token (<https://github.com/huggingface/tokenizers/issues/2094>).
 fn guard<T>(f: impl FnOnce() -> tokenizers::Result<T>) -> std::result::Result<T, String> {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => result.map_err(|e| e.to_string()),
-        Err(_) => Err("the tokenizers library panicked on it".into()),
+        Err(_) => Err("the tokenizers library panicked".into()),
     }
 }

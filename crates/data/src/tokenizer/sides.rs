@@ -1,4 +1,4 @@
-//! One tokenizer for both languages, or one for each.
+//! The tokenizers of both sides.
 
 use super::Tokenizer;
 use crate::{Corpus, Error, Result, TokenizerConfig, TokenizerFiles};
@@ -9,7 +9,7 @@ const JOINT: &str = "tokenizer.json";
 const SOURCE: &str = "tokenizer.source.json";
 const TARGET: &str = "tokenizer.target.json";
 
-/// One tokenizer that both sides share, or one for each side.
+/// The tokenizers of a model: one for both sides, one for each, or one for the target only.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tokenizers {
     /// Source and target have the same vocabulary.
@@ -19,10 +19,12 @@ pub enum Tokenizers {
         source: Tokenizer,
         target: Tokenizer,
     },
+    /// The source is not text: the model reads features, such as the regions of a picture.
+    TargetOnly(Tokenizer),
 }
 
 impl Tokenizers {
-    /// What the config asks for: the files it names, or else tokenizers trained on this corpus.
+    /// Loads the files that the config names, or trains on this corpus if it names none.
     pub fn from_config(config: &TokenizerConfig, corpus: &Corpus) -> Result<Self> {
         match &config.file {
             Some(TokenizerFiles::Joint(path)) => Tokenizer::load(path).map(Self::Joint),
@@ -34,72 +36,85 @@ impl Tokenizers {
         }
     }
 
-    /// Trains on both sides of a corpus, together or apart as the config says.
+    /// Trains one tokenizer on both sides of a corpus, or one on each, depending on `joint`.
     pub fn train(config: &TokenizerConfig, corpus: &Corpus) -> Result<Self> {
         let source = corpus.source.iter().map(String::as_str);
         let target = corpus.target.iter().map(String::as_str);
-        match config.joint {
-            true => Tokenizer::train(config, source.chain(target)).map(Self::Joint),
-            false => Ok(Self::Separate {
-                source: Tokenizer::train(config, source)?,
-                target: Tokenizer::train(config, target)?,
-            }),
+        if config.joint {
+            return Tokenizer::train(config, source.chain(target)).map(Self::Joint);
         }
+        Ok(Self::Separate {
+            source: Tokenizer::train(config, source)?,
+            target: Tokenizer::train(config, target)?,
+        })
     }
 
-    /// Reads what [`Tokenizers::save`] wrote.
+    /// Loads what [`Tokenizers::save`] wrote.
     pub fn load(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let path = |name| folder.join(name);
         if path(JOINT).exists() {
             return Tokenizer::load(path(JOINT)).map(Self::Joint);
         }
-        if !path(SOURCE).exists() && !path(TARGET).exists() {
-            return Err(Error::MissingFile {
+        match (path(SOURCE).exists(), path(TARGET).exists()) {
+            (false, false) => Err(Error::MissingFile {
                 path: path(JOINT),
                 tried: vec![path(SOURCE), path(TARGET)],
-            });
+            }),
+            (false, true) => Tokenizer::load(path(TARGET)).map(Self::TargetOnly),
+            (true, _) => Ok(Self::Separate {
+                source: Tokenizer::load(path(SOURCE))?,
+                target: Tokenizer::load(path(TARGET))?,
+            }),
         }
-        Ok(Self::Separate {
-            source: Tokenizer::load(path(SOURCE))?,
-            target: Tokenizer::load(path(TARGET))?,
-        })
     }
 
-    /// Writes `tokenizer.json` when joint, otherwise `tokenizer.source.json` and
-    /// `tokenizer.target.json`. Makes the folder if need be.
+    /// Writes [`Tokenizers::files`] to a folder, which is created if it does not exist.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
         let folder = folder.as_ref();
         fs::create_dir_all(folder).map_err(|source| Error::Write {
             path: folder.into(),
             source,
         })?;
+        for (name, tokenizer) in self.files() {
+            tokenizer.save(folder.join(name))?;
+        }
+        Ok(())
+    }
+
+    /// The file name of each tokenizer: `tokenizer.json` for both sides, otherwise
+    /// `tokenizer.source.json` and `tokenizer.target.json`, or the latter alone.
+    pub fn files(&self) -> Vec<(&'static str, &Tokenizer)> {
         match self {
-            Self::Joint(both) => both.save(folder.join(JOINT)),
-            Self::Separate { source, target } => {
-                source.save(folder.join(SOURCE))?;
-                target.save(folder.join(TARGET))
-            }
+            Self::Joint(both) => vec![(JOINT, both)],
+            Self::Separate { source, target } => vec![(SOURCE, source), (TARGET, target)],
+            Self::TargetOnly(target) => vec![(TARGET, target)],
         }
     }
 
-    /// The tokenizer of the source language.
-    pub fn source(&self) -> &Tokenizer {
+    /// The tokenizer of the source; none if the source is not text.
+    pub fn source(&self) -> Option<&Tokenizer> {
         match self {
-            Self::Joint(both) => both,
-            Self::Separate { source, .. } => source,
+            Self::Joint(both) => Some(both),
+            Self::Separate { source, .. } => Some(source),
+            Self::TargetOnly(_) => None,
         }
     }
 
-    /// The tokenizer of the target language.
+    /// The tokenizer of the source; an error if the source is not text.
+    pub fn require_source(&self) -> Result<&Tokenizer> {
+        self.source().ok_or(Error::SourceNotText)
+    }
+
+    /// The tokenizer of the target.
     pub fn target(&self) -> &Tokenizer {
         match self {
             Self::Joint(both) => both,
-            Self::Separate { target, .. } => target,
+            Self::Separate { target, .. } | Self::TargetOnly(target) => target,
         }
     }
 
-    /// Whether both sides share one vocabulary, and so could share embeddings.
+    /// Whether both sides have the same vocabulary, so that they can share embeddings.
     pub fn is_joint(&self) -> bool {
         matches!(self, Self::Joint(_))
     }

@@ -1,4 +1,4 @@
-//! Learning a tokenizer from text.
+//! Training a tokenizer.
 
 use super::{EOS, Tokenizer, UNK, guard};
 use crate::{Error, Result, TokenizerConfig, TokenizerKind};
@@ -19,12 +19,12 @@ use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
 use tokenizers::{AddedToken, SplitDelimiterBehavior};
 
 const SPECIALS: usize = 3; // </s>, <unk>, <pad>
-pub(super) const SPACE: char = '▁'; // what Metaspace makes of a space
+pub(super) const SPACE: char = '▁'; // replaces a space in tokens (Metaspace)
 
 impl Tokenizer {
-    /// Learns a vocabulary from these lines: `</s>` is 0, `<unk>` is 1, `<pad>` is last.
+    /// Trains a tokenizer on these lines. `</s>` has id 0, `<unk>` has id 1, and `<pad>` has the last.
     ///
-    /// The same lines give the same tokenizer, bit for bit, unless its kind is unigram.
+    /// The same lines give the same tokenizer, bit for bit, unless the kind is unigram.
     pub fn train<'a>(
         config: &TokenizerConfig,
         lines: impl Iterator<Item = &'a str> + Clone + Send,
@@ -45,11 +45,11 @@ fn bpe<'a>(
     config: &TokenizerConfig,
     lines: impl Iterator<Item = &'a str> + Clone + Send,
 ) -> tokenizers::Result<tokenizers::Tokenizer> {
-    // Chosen here, because among characters of equal frequency the trainer would choose at random.
+    // The trainer would choose at random among characters of equal frequency.
     let alphabet = alphabet(config, lines.clone());
     let trainer = BpeTrainer::builder()
         .show_progress(false)
-        .vocab_size(config.vocab_size - 1) // <pad> comes later
+        .vocab_size(config.vocab_size - 1) // without <pad>, which is added later
         .min_frequency(config.min_frequency)
         .limit_alphabet(alphabet.len())
         .initial_alphabet(alphabet)
@@ -63,21 +63,21 @@ fn unigram<'a>(
     config: &TokenizerConfig,
     lines: impl Iterator<Item = &'a str> + Clone + Send,
 ) -> tokenizers::Result<tokenizers::Tokenizer> {
-    // This trainer keeps every character, and would go beyond the size asked for to do so.
-    let characters = characters(config, lines.clone()).len() + 1; // and the space
+    // The trainer keeps every character, even if that exceeds the vocabulary size.
+    let characters = characters(config, lines.clone()).len() + 1; // with the space
     let least = SPECIALS + characters + 1;
     if config.vocab_size < least {
         let size = config.vocab_size;
-        return Err(format!("the text has {characters} different characters, so a unigram vocabulary needs {least} tokens or more, not {size}").into());
+        return Err(format!("the text has {characters} different characters, so a unigram vocabulary needs at least {least} tokens, not {size}").into());
     }
     let trainer = UnigramTrainer::builder()
         .show_progress(false)
-        .vocab_size(config.vocab_size as u32 - 1) // <pad> comes later
+        .vocab_size(config.vocab_size as u32 - 1) // without <pad>, which is added later
         .unk_token(Some(UNK.into()))
         .special_tokens(specials())
         .build()?;
     let mut inner = subwords(config, Unigram::default(), trainer, lines)?;
-    // Six decimals survive the way through JSON, which all seventeen do not.
+    // Six decimals are the same after writing and reading JSON; all seventeen are not.
     if let ModelWrapper::Unigram(model) = inner.get_model() {
         let round = |score: f64| (score * 1e6).round() / 1e6;
         let pieces = model
@@ -90,7 +90,7 @@ fn unigram<'a>(
     Ok(inner)
 }
 
-/// What BPE and unigram have in common: spaces become `▁`, which begins a token.
+/// Trains BPE or unigram. Spaces are replaced by `▁`, which is the first character of a token.
 fn subwords<'a>(
     config: &TokenizerConfig,
     model: impl Into<ModelWrapper>,
@@ -105,9 +105,9 @@ fn subwords<'a>(
     Ok(inner)
 }
 
-/// One space for any white space, none at the ends, and lower case when asked for.
+/// Replaces white space by one space, removes it at the ends, and converts to lower case if `lowercase`.
 pub(super) fn tidy(lowercase: bool) -> tokenizers::Result<NormalizerWrapper> {
-    // Any white space but a lone space, so that the regex passes over most of the text.
+    // Does not match a single space, so that most of the text is not replaced.
     let white = ReplacePattern::Regex(r"\s{2,}|[^\S ]".into());
     let mut steps: Vec<NormalizerWrapper> = vec![
         Replace::new(white, " ")?.into(),
@@ -119,8 +119,8 @@ pub(super) fn tidy(lowercase: bool) -> tokenizers::Result<NormalizerWrapper> {
     Ok(Sequence::new(steps).into())
 }
 
-/// Cuts before every space, which becomes `▁`, and around every `<`, so that no token can spell
-/// a special token.
+/// Splits before every space, which is replaced by `▁`, and around every `<`, so that no token of the
+/// text is a special token.
 pub(super) fn pieces() -> tokenizers::Result<PreTokenizerWrapper> {
     let less_than = SplitPattern::String("<".into());
     let split = Split::new(less_than, SplitDelimiterBehavior::Isolated, false)?;
@@ -156,7 +156,7 @@ fn char<'a>(
     let chars = lines.flat_map(|line| fold(config, line));
     let kept = most_frequent(chars, config.min_frequency, config.vocab_size - SPECIALS);
     let tokens = vocabulary(kept.into_iter().map(String::from));
-    // BPE without merges takes text apart into characters.
+    // BPE without merges splits text into characters.
     let model = BPE::builder()
         .vocab_and_merges(tokens.collect::<Vocab>(), vec![])
         .unk_token(UNK.into())
@@ -169,8 +169,8 @@ fn char<'a>(
     Ok(inner)
 }
 
-/// The characters that BPE starts from: all of them, as long as a quarter of the vocabulary is
-/// left for merges. Otherwise the rarest become `<unk>`.
+/// The characters that BPE starts with. They are at most three quarters of the vocabulary; the rest
+/// is for merges. Rarer characters become `<unk>`.
 fn alphabet<'a>(config: &TokenizerConfig, lines: impl Iterator<Item = &'a str>) -> HashSet<char> {
     let counts = characters(config, lines);
     let room = (config.vocab_size - SPECIALS) * 3 / 4;
@@ -178,14 +178,14 @@ fn alphabet<'a>(config: &TokenizerConfig, lines: impl Iterator<Item = &'a str>) 
         tracing::warn!(
             characters = counts.len() + 1,
             kept = room.max(1),
-            "the text has more characters than the vocabulary has room for: the rarest become <unk>"
+            "the vocabulary is too small for all characters of the text: the rarest become <unk>"
         );
     }
     let kept = ranked(counts).map(|(c, _)| c).take(room.saturating_sub(1));
     std::iter::once(SPACE).chain(kept).collect()
 }
 
-/// How often each character is seen, white space aside.
+/// The number of occurrences of each character other than white space.
 fn characters<'a>(
     config: &TokenizerConfig,
     lines: impl Iterator<Item = &'a str>,
@@ -196,7 +196,8 @@ fn characters<'a>(
     counts
 }
 
-/// Lower case, when asked for, character by character as the `Lowercase` normalizer does it.
+/// The characters of a text, in lower case if the config says so. Like the `Lowercase` normalizer, this
+/// converts each character separately.
 fn fold<'a>(config: &TokenizerConfig, text: &'a str) -> impl Iterator<Item = char> + use<'a> {
     let lowercase = config.lowercase;
     text.chars().flat_map(move |c| {
@@ -214,7 +215,7 @@ fn count<T: Hash + Eq>(items: impl Iterator<Item = T>) -> HashMap<T, u64> {
     counts
 }
 
-/// The most frequent first; among equals, the first by alphabet.
+/// The most frequent first. Equally frequent ones are in alphabetical order.
 fn ranked<T: Ord>(counts: HashMap<T, u64>) -> impl Iterator<Item = (T, u64)> {
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_unstable_by(|(a, n), (b, m)| m.cmp(n).then(a.cmp(b)));
@@ -233,7 +234,7 @@ fn most_frequent<T: Hash + Ord>(
         .collect()
 }
 
-/// Ids from 0 on: `</s>`, `<unk>`, then these. Text that spells a special token is not one.
+/// Assigns ids from 0: `</s>`, `<unk>`, then these. Special tokens among them are skipped.
 fn vocabulary(tokens: impl IntoIterator<Item = String>) -> impl Iterator<Item = (String, u32)> {
     let tokens = tokens
         .into_iter()

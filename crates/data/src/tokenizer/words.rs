@@ -1,4 +1,4 @@
-//! Encoding each distinct word once: text repeats its words, and the library is slow on each.
+//! Encoding each distinct word once. Text repeats its words, and encoding a word is slow.
 
 use super::{Tokenizer, train};
 use crate::Result;
@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 
 impl Tokenizer {
-    /// The same as [`Tokenizer::encode`] of every line, if [`separable`] and without a literal `▁`.
+    /// The same as [`Tokenizer::encode`] of every line, if the tokenizer is [`separable`] and no line has a
+    /// literal `▁`.
     pub(super) fn encode_words(&self, lines: &[&str]) -> Result<Vec<Vec<u32>>> {
         let mut index = HashMap::new();
         let mut distinct = Vec::new();
@@ -31,9 +32,9 @@ impl Tokenizer {
     }
 }
 
-/// Whether a line's ids are its words' ids, one word after another. So it is where white space
-/// separates tokens, its kind and amount do not matter, and each word is normalised for itself.
-/// Those are the bpe, unigram and word tokenizers trained here, even after a way through a file.
+/// Whether the ids of a line are those of its words, concatenated. This holds if white space separates
+/// tokens, if its kind and amount do not matter, and if each word is normalised separately: for the
+/// bpe, unigram and word tokenizers that are trained here, also after saving and loading them.
 pub(super) fn separable(inner: &tokenizers::Tokenizer) -> bool {
     let normalizer = value(inner.get_normalizer());
     let pre_tokenizer = value(inner.get_pre_tokenizer());

@@ -32,7 +32,7 @@ fn a_corpus_is_a_prefix_a_pair_of_files_or_a_list() {
 }
 
 #[test]
-fn a_wrong_corpus_is_told_what_is_wrong() {
+fn a_corpus_of_the_wrong_form_has_an_error_that_names_the_problem() {
     let train = |value| parse(json!({"source": "en", "target": "de", "train": value})).unwrap_err();
     let number = train(json!(3));
     assert!(
@@ -71,7 +71,7 @@ fn unknown_keys_are_errors() {
 }
 
 #[test]
-fn a_config_survives_being_written_and_read() {
+fn a_config_can_be_written_and_read() {
     let mut config = DataConfig::new("en", "de", "data/train");
     config.valid = Some(Paths::Many(vec![PathPair::Prefix("v".into())]));
     config.test = Some(Paths::from(FilePair {
@@ -97,7 +97,7 @@ fn every_key_is_described_in_the_schema() {
 }
 
 #[test]
-fn values_that_make_no_sense_are_refused_by_name() {
+fn values_out_of_range_are_refused_by_key() {
     let dir = folder(&[("t.en", b"1\n"), ("t.de", b"1\n")]);
     let good = DataConfig::new("en", "de", prefix(&dir, "t"));
     good.validate().unwrap();
@@ -106,27 +106,21 @@ fn values_that_make_no_sense_are_refused_by_name() {
         change(&mut config);
         message(&config.validate().unwrap_err(), &dir)
     };
-    assert_eq!(
-        refused(|c| c.batch_tokens = 0),
-        "data.batch_tokens: must be at least 1"
-    );
+    assert_eq!(refused(|c| c.batch_tokens = 0), "data.batch_tokens: is 0");
     assert!(refused(|c| c.max_length = 1).starts_with("data.max_length: "));
     assert!(refused(|c| c.tokenizer.vocab_size = 3).starts_with("data.tokenizer.vocab_size: "));
-    assert_eq!(
-        refused(|c| c.source.clear()),
-        "data.source: the language tag is empty"
-    );
+    assert_eq!(refused(|c| c.source.clear()), "data.source: is empty");
 }
 
 #[test]
-fn files_that_are_not_there_are_named_before_any_is_read() {
+fn missing_files_are_named_before_any_file_is_read() {
     let dir = folder(&[("t.en", b"1\n"), ("t.de", b"1\n")]);
     let good = DataConfig::new("en", "de", prefix(&dir, "t"));
     good.check_files().unwrap();
     let refused = |change: fn(&mut DataConfig)| {
         let mut config = good.clone();
         change(&mut config);
-        config.validate().unwrap(); // values are one thing, files another
+        config.validate().unwrap(); // checks values, not files
         message(&config.check_files().unwrap_err(), &dir)
     };
     assert_eq!(

@@ -16,7 +16,7 @@ fn a_prefix_finds_plain_and_gzip_files_and_keeps_its_dots() {
 }
 
 #[test]
-fn gzip_is_known_by_its_bytes_not_its_name() {
+fn gzip_is_detected_by_content_not_by_name() {
     let dir = folder(&[("train.en.gz", b"plain\n"), ("train.de.gz", b"schlicht\n")]);
     let corpus = Corpus::read(&prefix(&dir, "train").into(), "en", "de").unwrap();
     assert_eq!(corpus.source, ["plain"]);
@@ -43,7 +43,7 @@ fn several_corpora_are_read_one_after_another() {
 }
 
 #[test]
-fn windows_line_ends_on_one_side_change_nothing() {
+fn windows_line_endings_on_one_side_change_nothing() {
     let dir = folder(&[("t.en", b"one\r\ntwo\r\n"), ("t.de", b"eins\nzwei\n")]);
     let corpus = Corpus::read(&prefix(&dir, "t").into(), "en", "de").unwrap();
     assert_eq!(corpus.source, ["one", "two"]);
@@ -62,7 +62,7 @@ fn unequal_line_counts_are_refused_with_both_counts() {
 }
 
 #[test]
-fn unequal_counts_in_two_corpora_do_not_cancel_out() {
+fn unequal_counts_in_two_corpora_do_not_cancel_each_other() {
     let dir = folder(&[
         ("a.en", b"1\n2\n"),
         ("a.de", b"1\n"),
@@ -75,7 +75,7 @@ fn unequal_counts_in_two_corpora_do_not_cancel_out() {
 }
 
 #[test]
-fn a_missing_side_is_named_with_every_name_tried() {
+fn a_missing_file_is_named_with_all_names_that_were_tried() {
     let dir = folder(&[("train.en", b"1\n")]);
     let error = Corpus::read(&prefix(&dir, "train").into(), "en", "de").unwrap_err();
     assert_eq!(

@@ -1,5 +1,6 @@
 use crate::{corpus, strings};
-use attend_data::{Corpus, Dataset, Error, Sentences, TokenizerConfig, TokenizerKind, Tokenizers};
+use attend_batch::Source;
+use attend_data::{Corpus, Dataset, Error, TokenizerConfig, TokenizerKind, Tokenizers};
 
 fn words(corpus: &Corpus) -> Tokenizers {
     let config = TokenizerConfig {
@@ -19,20 +20,20 @@ fn uneven() -> Corpus {
 }
 
 #[test]
-fn training_leaves_out_and_counts_empty_and_long_pairs() {
+fn training_skips_and_counts_empty_and_long_pairs() {
     let corpus = uneven();
     let (dataset, report) = Dataset::encode(&corpus, &words(&corpus), Some(5)).unwrap();
     assert_eq!((report.pairs, report.kept), (7, 2));
     assert_eq!((report.empty, report.too_long), (3, 2));
     assert_eq!(
         report.to_string(),
-        "2 of 7 pairs kept, 3 with an empty side and 2 too long left out"
+        "kept 2 of 7 pairs, skipped 3 with an empty side and 2 that are too long"
     );
-    assert_eq!(dataset.batch(&[0, 1]).pairs, [0, 6]); // as counted in the corpus
+    assert_eq!(dataset.batch(&[0, 1]).pairs, [0, 6]); // indices in the corpus
 }
 
 #[test]
-fn white_space_is_an_empty_side_even_where_spaces_are_tokens() {
+fn white_space_is_an_empty_side_even_if_spaces_are_tokens() {
     let corpus = Corpus::new(strings(&["a b", "   "]), strings(&["a b", "a b"])).unwrap();
     let config = TokenizerConfig {
         kind: TokenizerKind::Char,
@@ -63,54 +64,44 @@ fn evaluation_keeps_every_pair() {
     let tokenizers = words(&corpus);
     let (dataset, report) = Dataset::encode(&corpus, &tokenizers, None).unwrap();
     assert_eq!((report.kept, dataset.len()), (7, 7));
-    assert_eq!(dataset.source(1), [tokenizers.source().eos()]);
+    assert_eq!(dataset.source(1), [tokenizers.target().eos()]);
     assert_eq!(dataset.target(4).len(), 7);
 }
 
 #[test]
-fn nothing_left_to_train_on_is_an_error_with_the_counts() {
+fn no_pairs_to_train_on_is_an_error_with_the_counts() {
     let corpus = uneven();
     let error = Dataset::encode(&corpus, &words(&corpus), Some(1)).unwrap_err();
     assert!(matches!(error, Error::NothingLeft { .. }));
     assert!(
         error
             .to_string()
-            .contains("0 of 7 pairs kept, 3 with an empty side and 4 too long")
+            .contains("kept 0 of 7 pairs, skipped 3 with an empty side and 4 that are too long")
     );
     assert!(error.hint().unwrap().contains("max_length"));
 }
 
 #[test]
-fn every_sentence_of_a_batch_is_what_the_tokenizer_gives() {
+fn every_sentence_of_a_batch_is_the_output_of_the_tokenizer() {
     let corpus = corpus();
     let tokenizers = Tokenizers::train(&TokenizerConfig::default(), &corpus).unwrap();
     let (dataset, _) = Dataset::encode(&corpus, &tokenizers, Some(256)).unwrap();
     let batch = dataset.batch(&[7, 0, 3]);
     assert_eq!(batch.pairs, [7, 0, 3]);
-    assert_eq!(
-        batch.source.ids.len(),
-        batch.source.lengths.iter().sum::<usize>()
-    );
+    let Source::Tokens(sources) = &batch.source else {
+        panic!("text is token ids");
+    };
     for (k, &pair) in batch.pairs.iter().enumerate() {
         let (source, target) = (&corpus.source[pair], &corpus.target[pair]);
-        let source = tokenizers.source().encode(source).unwrap();
+        let source = tokenizers.require_source().unwrap().encode(source).unwrap();
         let target = tokenizers.target().encode(target).unwrap();
-        assert_eq!(batch.source.iter().nth(k).unwrap(), source);
+        assert_eq!(sources.iter().nth(k).unwrap(), source);
         assert_eq!(batch.target.iter().nth(k).unwrap(), target);
     }
 }
 
 #[test]
-fn packing_and_unpacking_give_the_sentences_back() {
-    let sentences = [vec![5, 6, 0], vec![0], vec![7, 0]];
-    let packed = Sentences::pack(&sentences);
-    assert_eq!(packed.ids, [5, 6, 0, 0, 7, 0]);
-    assert_eq!(packed.lengths, [3, 1, 2]);
-    assert!(packed.iter().eq(sentences.iter()));
-}
-
-#[test]
-fn the_fingerprint_tells_other_data() {
+fn the_fingerprint_differs_for_other_data() {
     let one = corpus();
     let tokenizers = words(&one);
     let print = |corpus: &Corpus| {

@@ -25,7 +25,7 @@ fn error(bytes: &[u8]) -> (Error, String) {
 }
 
 #[test]
-fn a_final_line_end_makes_no_extra_line() {
+fn a_line_ending_at_the_end_adds_no_line() {
     check(b"", &[]);
     check(b"a", &["a"]);
     check(b"a\n", &["a"]);
@@ -37,7 +37,7 @@ fn a_final_line_end_makes_no_extra_line() {
 }
 
 #[test]
-fn a_carriage_return_goes_only_before_a_line_end_and_only_once() {
+fn one_carriage_return_before_a_line_feed_is_removed() {
     check(b"a\r\nb\r\n", &["a", "b"]);
     check(b"a\r\r\n", &["a\r"]);
     check(b"a\rb\n", &["a\rb"]);
@@ -46,7 +46,7 @@ fn a_carriage_return_goes_only_before_a_line_end_and_only_once() {
 }
 
 #[test]
-fn a_byte_order_mark_goes_at_the_start_of_a_file_only() {
+fn a_byte_order_mark_is_removed_at_the_start_of_a_file_only() {
     check("\u{feff}a\nb\n".as_bytes(), &["a", "b"]);
     check("\u{feff}\u{feff}a".as_bytes(), &["\u{feff}a"]);
     check("a\n\u{feff}b".as_bytes(), &["a", "\u{feff}b"]);
@@ -85,7 +85,7 @@ fn a_truncated_gzip_file_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_gzip_file_with_a_wrong_checksum_or_junk_behind_it_is_an_error() {
+fn a_gzip_file_with_a_wrong_checksum_or_other_data_after_it_is_an_error() {
     let mut wrong = gzip(b"a\nb\n");
     let crc = wrong.len() - 8;
     wrong[crc] ^= 1;
@@ -110,7 +110,7 @@ fn utf16_is_an_error_in_line_1() {
 }
 
 #[test]
-fn a_line_without_end_is_an_error_rather_than_a_full_memory() {
+fn a_line_that_is_too_long_is_an_error() {
     let longest = "x".repeat(MAX_LINE_BYTES);
     check(format!("{longest}\r\na\n").as_bytes(), &[&longest, "a"]);
 
@@ -118,7 +118,7 @@ fn a_line_without_end_is_an_error_rather_than_a_full_memory() {
     let error = endless.unwrap().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "stdin:1: a line of more than 1048576 bytes"
+        "stdin:1: the line has more than 1048576 bytes"
     );
     assert!(error.hint().unwrap().contains("one sentence on each line"));
 

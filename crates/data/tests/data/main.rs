@@ -1,10 +1,10 @@
-//! What a user of the crate relies on, by the way of a sentence.
+//! The public interface of the crate.
 
 mod config; // the [data] section and its messages
 mod corpus; // two files to pairs
-mod dataset; // pairs to ids, and what is left out
+mod dataset; // pairs as ids, and pairs that are skipped
 mod lines; // bytes to lines
-mod order; // batches, their order, and going on in the middle
+mod sampler; // batches, their order, and continuing from a position
 mod tokenizer; // text to ids and back
 mod tokenizer_files; // tokenizers that other programs wrote
 
@@ -21,7 +21,7 @@ fn folder(files: &[(&str, &[u8])]) -> TempDir {
     folder
 }
 
-/// An error as a user reads it, with the folder's own name taken out.
+/// An error message without the name of the folder.
 fn message(error: &Error, folder: &TempDir) -> String {
     let place = format!("{}{}", folder.path().display(), std::path::MAIN_SEPARATOR);
     error.to_string().replace(&place, "")
@@ -35,7 +35,7 @@ fn strings(lines: &[&str]) -> Vec<String> {
     lines.iter().map(|line| line.to_string()).collect()
 }
 
-/// Forty pairs of differing lengths, enough to train any tokenizer on.
+/// Forty pairs of different lengths, enough to train every kind of tokenizer.
 fn corpus() -> Corpus {
     let nouns = [
         ("dog", "Hund"),

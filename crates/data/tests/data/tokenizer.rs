@@ -1,7 +1,7 @@
 use crate::{corpus, folder, strings};
 use attend_data::{
-    Corpus, EOS, Error, PAD, Tokenizer, TokenizerConfig, TokenizerFiles, TokenizerKind, Tokenizers,
-    UNK,
+    Corpus, Dataset, EOS, Error, PAD, Tokenizer, TokenizerConfig, TokenizerFiles, TokenizerKind,
+    Tokenizers, UNK,
 };
 use serde_json::Value;
 
@@ -59,7 +59,7 @@ fn the_special_tokens_are_first_second_and_last() {
 }
 
 #[test]
-fn a_vocabulary_has_the_size_asked_for() {
+fn a_vocabulary_has_the_requested_size() {
     let lines = [corpus().source, corpus().target].concat();
     for kind in ALL {
         let config = TokenizerConfig {
@@ -80,7 +80,7 @@ fn training_twice_gives_the_same_bytes() {
     for kind in [TokenizerKind::Bpe, TokenizerKind::Word, TokenizerKind::Char] {
         for vocab_size in [40, 400] {
             let config = TokenizerConfig {
-                vocab_size, // 40 leaves out characters, many of them equally rare
+                vocab_size, // 40 is too small for all characters, many of them equally rare
                 ..config(kind)
             };
             let once = train(&config, &lines);
@@ -93,7 +93,7 @@ fn training_twice_gives_the_same_bytes() {
 }
 
 #[test]
-fn text_survives_bpe_up_to_white_space() {
+fn bpe_keeps_text_except_for_white_space() {
     let tokenizer = train(&config(TokenizerKind::Bpe), &TRICKY);
     for line in TRICKY {
         assert_eq!(round_trip(&tokenizer, line), line);
@@ -103,7 +103,7 @@ fn text_survives_bpe_up_to_white_space() {
 }
 
 #[test]
-fn text_survives_unigram_up_to_white_space() {
+fn unigram_keeps_text_except_for_white_space() {
     let tokenizer = train(&config(TokenizerKind::Unigram), &TRICKY);
     for line in TRICKY {
         assert_eq!(round_trip(&tokenizer, line), line);
@@ -111,7 +111,7 @@ fn text_survives_unigram_up_to_white_space() {
 }
 
 #[test]
-fn text_survives_characters_with_every_space() {
+fn characters_keep_text_with_all_spaces() {
     let lines = [&TRICKY[..], &[" two  spaces\tand a tab "]].concat();
     let tokenizer = train(&config(TokenizerKind::Char), &lines);
     for line in lines {
@@ -148,7 +148,7 @@ fn words_are_ranked_by_frequency_then_alphabet() {
 }
 
 #[test]
-fn every_sentence_ends_in_eos_and_only_there() {
+fn every_sentence_has_one_eos_at_its_end() {
     for kind in ALL {
         let tokenizer = train(&config(kind), &TRICKY);
         for line in TRICKY {
@@ -177,7 +177,7 @@ fn text_cannot_inject_special_tokens() {
                 lowercase,
                 ..config(kind)
             };
-            // Trained on little else, so that merging it would be the first thing to learn.
+            // Trained on little else, so that these strings would be merged first.
             let trained = train(&config, &attack.repeat(50));
             let loaded = Tokenizer::from_json(trained.to_json()).unwrap();
             assert_eq!(trained.pad() as usize, trained.vocab_size() - 1);
@@ -199,7 +199,7 @@ fn text_cannot_inject_special_tokens() {
 }
 
 #[test]
-fn decoding_leaves_out_eos_and_pad_and_shows_unk() {
+fn decoding_skips_eos_and_pad_and_shows_unk() {
     let tokenizer = train(&config(TokenizerKind::Bpe), &corpus().source);
     let (eos, pad) = (tokenizer.eos(), tokenizer.pad());
     let mut ids = tokenizer.encode("the dog 龍").unwrap();
@@ -223,7 +223,7 @@ fn an_id_outside_the_vocabulary_is_an_error() {
 }
 
 #[test]
-fn a_batch_is_encoded_in_order_and_as_its_lines_alone() {
+fn a_batch_is_encoded_like_its_lines_one_by_one() {
     let corpus = corpus();
     let odd = [
         "a ▁b",
@@ -258,7 +258,7 @@ fn a_batch_is_encoded_in_order_and_as_its_lines_alone() {
 }
 
 #[test]
-fn lower_case_is_for_every_kind() {
+fn every_kind_can_convert_to_lower_case() {
     let lines = ["Das GROSSE Haus", "das große haus"];
     for kind in ALL {
         let config = TokenizerConfig {
@@ -311,8 +311,9 @@ fn one_tokenizer_for_both_sides_or_one_for_each() {
         let tokenizers = Tokenizers::train(&config, &corpus).unwrap();
         assert_eq!(tokenizers.is_joint(), joint);
         let knows = |t: &Tokenizer, word| t.encode(word).unwrap()[0] != t.unk();
-        assert!(knows(tokenizers.source(), "the") && knows(tokenizers.target(), "der"));
-        assert_eq!(knows(tokenizers.source(), "der"), joint);
+        let source = tokenizers.source().unwrap();
+        assert!(knows(source, "the") && knows(tokenizers.target(), "der"));
+        assert_eq!(knows(source, "der"), joint);
 
         let dir = folder(&[]);
         let run = dir.path().join("new/run");
@@ -322,12 +323,13 @@ fn one_tokenizer_for_both_sides_or_one_for_each() {
         assert_eq!(run.join("tokenizer.target.json").exists(), !joint);
         assert_eq!(Tokenizers::load(&run).unwrap(), tokenizers);
 
-        let file = match joint {
-            true => TokenizerFiles::Joint(run.join("tokenizer.json")),
-            false => TokenizerFiles::Separate(attend_data::FilePair {
+        let file = if joint {
+            TokenizerFiles::Joint(run.join("tokenizer.json"))
+        } else {
+            TokenizerFiles::Separate(attend_data::FilePair {
                 source: run.join("tokenizer.source.json"),
                 target: run.join("tokenizer.target.json"),
-            }),
+            })
         };
         let given = TokenizerConfig {
             file: Some(file),
@@ -336,6 +338,27 @@ fn one_tokenizer_for_both_sides_or_one_for_each() {
         let other = Corpus::new(strings(&["x"]), strings(&["y"])).unwrap();
         assert_eq!(Tokenizers::from_config(&given, &other).unwrap(), tokenizers);
     }
+}
+
+#[test]
+fn a_model_whose_source_is_not_text_has_a_target_tokenizer_only() {
+    let target = train(&config(TokenizerKind::Bpe), &corpus().target);
+    let tokenizers = Tokenizers::TargetOnly(target.clone());
+    assert!(!tokenizers.is_joint() && tokenizers.source().is_none());
+    assert_eq!(tokenizers.target(), &target);
+
+    let dir = folder(&[]);
+    tokenizers.save(dir.path()).unwrap();
+    let names = std::fs::read_dir(dir.path()).unwrap();
+    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["tokenizer.target.json"]);
+    assert_eq!(Tokenizers::load(dir.path()).unwrap(), tokenizers);
+
+    let error = tokenizers.require_source().unwrap_err();
+    assert_eq!(error.to_string(), "the source of this model is not text");
+    assert!(error.hint().is_some());
+    let error = Dataset::encode(&corpus(), &tokenizers, None).unwrap_err();
+    assert!(matches!(error, Error::SourceNotText));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Files that other programs wrote, or that nobody should have written.
+//! Tokenizer files of other programs, and invalid ones.
 
 use crate::{corpus, folder, message};
 use attend_data::{Error, Tokenizer, TokenizerConfig, Tokenizers};
@@ -45,12 +45,7 @@ fn a_pad_that_is_not_last_is_refused_with_the_reason() {
         error.to_string(),
         "tokenizer JSON: <pad> is id 0 but the last id is 3"
     );
-    assert!(
-        error
-            .hint()
-            .unwrap()
-            .contains("last row of their embedding")
-    );
+    assert!(error.hint().unwrap().contains("last row of the embedding"));
 }
 
 #[test]
@@ -69,14 +64,14 @@ fn missing_special_tokens_are_named_with_the_file() {
 }
 
 #[test]
-fn other_special_tokens_are_left_out_of_the_text() {
+fn other_special_tokens_are_not_in_decoded_text() {
     let vocab = json!({"a": 0, "</s>": 1, "<unk>": 2, "<s>": 3});
     let tokenizer = load(&words(vocab, &[("<s>", 3)])).unwrap();
     assert_eq!(tokenizer.decode(&[3, 0, 2, 1, 4]).unwrap(), "a <unk>");
 }
 
 #[test]
-fn ids_with_holes_or_twice_are_refused() {
+fn missing_and_duplicate_ids_are_refused() {
     let hole = load(&words(
         json!({"a": 0, "</s>": 1, "<unk>": 2, "b": 4_000_000_000u32}),
         &[],
@@ -125,7 +120,7 @@ fn a_file_without_an_unknown_token_in_its_model_is_an_error_at_once() {
 }
 
 #[test]
-fn what_is_not_a_tokenizer_is_an_error_with_the_file() {
+fn a_file_that_is_not_a_tokenizer_is_an_error_with_its_name() {
     for bytes in [
         &b""[..],
         b"{}",
@@ -146,7 +141,7 @@ fn what_is_not_a_tokenizer_is_an_error_with_the_file() {
 }
 
 #[test]
-fn a_folder_without_tokenizers_says_what_was_looked_for() {
+fn a_folder_without_tokenizers_is_an_error_with_the_names_that_were_tried() {
     let dir = folder(&[]);
     let error = Tokenizers::load(dir.path()).unwrap_err();
     assert_eq!(

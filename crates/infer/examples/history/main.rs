@@ -1,5 +1,5 @@
-//! Measures the runs of `scripts/history.sh` and writes what it finds into a page: a table between two
-//! markers, and a plot of BLEU by the length of the source beside it.
+//! Evaluates the runs of `scripts/history.sh`. Writes a table of the results between two markers of a
+//! page, and a plot of BLEU by source length to a separate file.
 
 mod part;
 mod plot;
@@ -9,52 +9,52 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::{fs, io};
 
-use attend_infer::cli;
+use attend_cli::ComputeArgs;
 use clap::Parser;
 
 use part::{Part, words};
 use system::System;
 
-/// Measure the history of attention.
+/// Evaluate runs and write a table and a plot of their results.
 #[derive(Parser)]
 struct Cli {
-    /// The runs, one for each system
+    /// Run folders, one for each system
     #[arg(required = true)]
     runs: Vec<PathBuf>,
 
-    /// What the systems were trained on, without the language
+    /// Training corpora, without the language: `data/quickstart/train`
     #[arg(long, required = true)]
     train: Vec<PathBuf>,
 
-    /// Corpora to translate, without the language: `data/quickstart/test`
+    /// Test corpora, without the language: `data/quickstart/test`
     #[arg(long, required = true)]
     corpus: Vec<PathBuf>,
 
-    /// The page with the markers between which the table goes
+    /// Page with the markers between which the table is written
     #[arg(long)]
     page: PathBuf,
 
-    /// Where the plot goes
+    /// SVG file to write the plot to
     #[arg(long)]
     plot: PathBuf,
 
     #[command(flatten)]
-    compute: cli::ComputeArgs,
+    compute: ComputeArgs,
 }
 
 const BEGIN: &str = "<!-- begin: written by scripts/history.sh -->\n";
 const END: &str = "<!-- end -->\n";
 
 fn main() -> ExitCode {
-    cli::start_log("info");
+    attend_cli::start_log("info");
     match run(&Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => cli::report(&*error, None),
+        Err(error) => attend_cli::report(&*error, None),
     }
 }
 
 fn run(cli: &Cli) -> std::result::Result<(), Box<dyn std::error::Error>> {
-    let (device, path) = cli.compute.start()?;
+    let (device, kernels) = cli.compute.start()?;
     let longest = longest(&cli.train)?;
     let mut parts = Vec::new();
     for path in &cli.corpus {
@@ -62,7 +62,7 @@ fn run(cli: &Cli) -> std::result::Result<(), Box<dyn std::error::Error>> {
     }
     let mut systems = Vec::new();
     for run in &cli.runs {
-        let system = System::measure(run, &parts, &device, path)?;
+        let system = System::measure(run, &parts, &device, kernels)?;
         tracing::info!("{}: {:.2} BLEU", system.name, system.scores[0].score);
         systems.push(system);
     }
@@ -73,7 +73,7 @@ fn run(cli: &Cli) -> std::result::Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Words of the longest source of training.
+/// The number of words in the longest source sentence of the training corpora.
 fn longest(corpora: &[PathBuf]) -> attend_data::Result<usize> {
     let mut longest = 0;
     for path in corpora {
@@ -118,14 +118,15 @@ fn row(cells: &[String]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// How many words of the translations are in the references, in percent, and how long the translations are
-/// beside them: from `87.6/60.0/42.4/30.6 (BP = 0.341 ratio = 0.482 …)`.
+/// The unigram precision in percent and the ratio of the translations' length to that of the references, from
+/// `87.6/60.0/42.4/30.6 (BP = 0.341 ratio = 0.482 …)`.
 fn words_and_length(verbose: &str) -> (&str, &str) {
     let words = verbose.split('/').next().unwrap_or_default();
     let length = verbose.split("ratio = ").nth(1).unwrap_or_default();
     (words, length.split(' ').next().unwrap_or_default())
 }
 
+/// The number with thousands separators.
 fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -138,6 +139,7 @@ fn thousands(number: usize) -> String {
     text
 }
 
+/// The page with the table between its markers replaced.
 fn with_table(page: &str, table: &str) -> io::Result<String> {
     let parts = page.split_once(BEGIN).and_then(|(before, rest)| {
         let (_, after) = rest.split_once(END)?;
@@ -146,7 +148,7 @@ fn with_table(page: &str, table: &str) -> io::Result<String> {
     match parts {
         Some((before, after)) => Ok(format!("{before}{BEGIN}\n{table}\n{END}{after}")),
         None => Err(io::Error::other(format!(
-            "the page has no place for the table: put {} and {} into it",
+            "the page has no markers for the table: add a line {} and a line {}",
             BEGIN.trim(),
             END.trim()
         ))),

@@ -6,14 +6,14 @@ const LEFT: f64 = 56.0;
 const TOP: f64 = 20.0;
 const RIGHT: f64 = 250.0;
 const BOTTOM: f64 = 52.0;
-/// Colours that people who do not see red from green can tell apart (Okabe and Ito 2008).
+/// A palette that is distinguishable with red-green colour blindness (Okabe and Ito 2008).
 const COLOURS: [&str; 7] = [
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#000000", "#f0c800",
 ];
 const DASHES: [&str; 2] = ["none", "6 4"];
 
-/// BLEU by the number of words of the source: a line for each system, as an SVG. A system without
-/// attention is drawn thick and red. `trained` is the longest source of training.
+/// An SVG plot of BLEU by the number of source words, with a line for each system. The system without
+/// attention (Sutskever's) is a thick red line. `trained` is the longest source of training, in words.
 pub(crate) fn by_length(systems: &[System], trained: usize) -> String {
     let points = systems.iter().flat_map(|system| &system.by_length);
     let longest = points.map(|(words, _)| *words).max().unwrap_or(1) as f64;
@@ -43,7 +43,7 @@ pub(crate) fn by_length(systems: &[System], trained: usize) -> String {
     }
     let (middle, bottom, half) = ((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - BOTTOM, HEIGHT / 2.0);
     svg += &format!(
-        "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">words of the source</text>\n\
+        "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">source length in words</text>\n\
          <text x=\"14\" y=\"{half}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {half})\">BLEU</text>\n",
         HEIGHT - 12.0
     );
@@ -55,13 +55,14 @@ pub(crate) fn by_length(systems: &[System], trained: usize) -> String {
         bottom - 8.0
     );
     for (n, system) in systems.iter().enumerate() {
-        let (colour, dash, thick) = match system.name.starts_with("sutskever") {
-            true => ("#d62728", "none", 3.0),
-            false => (
+        let (colour, dash, thick) = if system.name.starts_with("sutskever") {
+            ("#d62728", "none", 3.0)
+        } else {
+            (
                 COLOURS[n % COLOURS.len()],
                 DASHES[n / COLOURS.len() % 2],
                 1.6,
-            ),
+            )
         };
         let line = system.by_length.iter();
         let line = line.map(|&(words, bleu)| format!("{:.1},{:.1}", x(words as f64), y(bleu)));

@@ -1,27 +1,27 @@
-use std::fs;
 use std::path::Path;
 
 use attend_infer::metrics::{Score, bleu};
+use attend_infer::run::{Event, RunFolder};
 use attend_infer::{Bundle, Translator};
 use candle_core::Device;
 
 use crate::part::{Part, words};
 
-/// One system of the history, as measured.
+/// The results of one system.
 pub(crate) struct System {
     pub(crate) name: String,
     pub(crate) parameters: usize,
-    /// Target tokens a second, the median over the lines of its log.
+    /// Training speed in target tokens per second: the median over the lines of `metrics.jsonl`.
     pub(crate) tokens_per_second: usize,
     /// BLEU of each part.
     pub(crate) scores: Vec<Score>,
-    /// BLEU by the length of the source.
+    /// Source length in words, and BLEU at that length.
     pub(crate) by_length: Vec<(usize, f64)>,
 }
 
-/// How many lengths, in words, make a point of the plot.
+/// The number of lengths, in words, that are combined into a point of the plot.
 const BUCKET: usize = 5;
-/// Fewer sentences say too little.
+/// The minimum number of sentences in a bucket. Buckets with fewer are omitted.
 const LEAST: usize = 25;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -31,7 +31,7 @@ impl System {
         folder: &Path,
         parts: &[Part],
         device: &Device,
-        path: attend_model::Path,
+        kernels: attend_model::Kernels,
     ) -> Result<Self> {
         let bundle = Bundle::open(folder, device)?;
         let Bundle {
@@ -40,7 +40,7 @@ impl System {
             decode,
             ..
         } = &bundle;
-        let translator = Translator::new(&**model, tokenizers, decode, path);
+        let translator = Translator::new(&**model, tokenizers, decode, kernels);
         let mut scores = Vec::new();
         let mut all = Vec::new();
         for Part { corpus, .. } in parts {
@@ -57,7 +57,7 @@ impl System {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into(),
-            parameters: model.params().count(),
+            parameters: model.weights().count(),
             tokens_per_second: speed(folder)?,
             scores,
             by_length: by_length(all)?,
@@ -70,7 +70,7 @@ impl System {
     }
 }
 
-/// BLEU of the sentences of each bucket, at the middle of its lengths.
+/// BLEU of each bucket of source lengths, with the middle of the bucket as the length.
 fn by_length(all: Vec<((usize, String), String)>) -> Result<Vec<(usize, f64)>> {
     let longest = all.iter().map(|((words, _), _)| *words).max().unwrap_or(0);
     let mut points = Vec::new();
@@ -88,11 +88,12 @@ fn by_length(all: Vec<((usize, String), String)>) -> Result<Vec<(usize, f64)>> {
     Ok(points)
 }
 
+/// The median of `tokens_per_second` in `metrics.jsonl`.
 fn speed(folder: &Path) -> Result<usize> {
-    let log = fs::read_to_string(folder.join("metrics.jsonl"))?;
-    let speeds = log.lines().filter_map(|line| {
-        let line: serde_json::Value = serde_json::from_str(line).ok()?;
-        line["tokens_per_second"].as_f64()
+    let log = RunFolder::new(folder).event_log()?.unwrap_or_default();
+    let speeds = log.events().filter_map(|event| match event {
+        Event::Step(step) => Some(step.tokens_per_second),
+        _ => None,
     });
     let mut speeds: Vec<f64> = speeds.collect();
     speeds.sort_by(f64::total_cmp);

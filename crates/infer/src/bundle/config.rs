@@ -61,23 +61,20 @@ impl BundleConfig {
     }
 
     pub(super) fn check_tokenizers(&self, tokenizers: &Tokenizers, folder: &Path) -> Result<()> {
-        let found = Vocabularies {
-            source: tokenizers.source().vocab_size(),
-            target: tokenizers.target().vocab_size(),
-            joint: tokenizers.is_joint(),
+        let found = super::vocabularies(tokenizers);
+        let in_words = |v: Vocabularies| match v.source {
+            None => format!("{} target tokens and no source tokens", v.target),
+            Some(source) if v.joint => format!("{source} tokens for both sides"),
+            Some(source) => format!("{source} source and {} target tokens", v.target),
         };
-        let say = |v: Vocabularies| match v.joint {
-            true => format!("{} tokens for both sides", v.source),
-            false => format!("{} source and {} target tokens", v.source, v.target),
-        };
-        match found == self.vocabularies {
-            true => Ok(()),
-            false => Err(Error::Vocabularies {
-                folder: folder.into(),
-                found: say(found),
-                expected: say(self.vocabularies),
-            }),
+        if found == self.vocabularies {
+            return Ok(());
         }
+        Err(Error::Vocabularies {
+            folder: folder.into(),
+            found: in_words(found),
+            expected: in_words(self.vocabularies),
+        })
     }
 }
 
@@ -87,7 +84,8 @@ impl BundleConfig {
 pub(super) struct GenerationConfig {
     num_beams: usize,
     length_penalty: f32,
-    /// Theirs is always `tokens`.
+    /// Not a key of `generate`, which always divides by the number of tokens: it ranks translations as
+    /// Attend does if this is `tokens`. Bundles from before this key was added mean `gnmt`.
     #[serde(default)]
     length_measure: LengthMeasure,
     /// Unlike their `max_length`, this does not count the start token.

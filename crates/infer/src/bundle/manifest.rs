@@ -1,7 +1,12 @@
 use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::{Error, Result};
 
 /// `manifest.json`: what the other files of a folder are. It is written last, so a folder that has
 /// one is whole, and a file that does not fit it is damaged.
@@ -37,26 +42,101 @@ impl Manifest {
         super::config::json(self)
     }
 
-    /// The problem if it is not one.
-    pub fn parse(json: &[u8]) -> Result<Self, String> {
-        serde_json::from_slice(json).map_err(|error| format!("not a manifest: {error}"))
+    /// The manifest of a folder; `None` if it has none.
+    pub(super) fn read(folder: &Path) -> Result<Option<Self>> {
+        let path = folder.join(Self::NAME);
+        let damaged = |message: String| Error::Damaged {
+            path: path.clone(),
+            message,
+        };
+        match fs::read(&path) {
+            Ok(json) => match serde_json::from_slice(&json) {
+                Ok(manifest) => Ok(Some(manifest)),
+                Err(error) => Err(damaged(format!("not a manifest: {error}"))),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(damaged(error.to_string())),
+        }
+    }
+
+    /// Reads every file of a folder that must have a manifest. The error names the file that is
+    /// missing or damaged.
+    pub fn read_files(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
+        let manifest = Self::read(folder)?;
+        let manifest = manifest.ok_or_else(|| Error::MissingFile(folder.join(Self::NAME)))?;
+        let entries = manifest.files.into_iter();
+        entries
+            .map(|(name, entry)| {
+                let bytes = entry.read(&folder.join(&name))?;
+                Ok((name, bytes))
+            })
+            .collect()
     }
 }
 
 impl Entry {
-    /// What is wrong with a file that should be this one, if anything.
-    pub fn problem(&self, bytes: &[u8]) -> Option<String> {
-        if bytes.len() as u64 != self.bytes {
-            let found = bytes.len();
-            return Some(format!("{found} bytes where {} were written", self.bytes));
+    /// Reads a file that should be this one.
+    pub(super) fn read(&self, path: &Path) -> Result<Vec<u8>> {
+        let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
+        self.check(path, bytes.len() as u64, || sha256(&bytes))?;
+        Ok(bytes)
+    }
+
+    /// Checks a file that should be this one, without holding it in memory.
+    pub(super) fn verify(&self, path: &Path) -> Result<()> {
+        let (bytes, sha256) = hash_file(path).map_err(|error| unreadable(path, &error))?;
+        self.check(path, bytes, || sha256)
+    }
+
+    fn check(&self, path: &Path, bytes: u64, sha256: impl FnOnce() -> String) -> Result<()> {
+        let damaged = |message: String| Error::Damaged {
+            path: path.into(),
+            message,
+        };
+        if bytes != self.bytes {
+            let written = self.bytes;
+            return Err(damaged(format!(
+                "{bytes} bytes where {written} were written"
+            )));
         }
-        let same = sha256(bytes) == self.sha256;
-        (!same).then(|| "not what was written (its SHA-256 differs)".to_string())
+        if sha256() != self.sha256 {
+            return Err(damaged("not what was written (its SHA-256 differs)".into()));
+        }
+        Ok(())
+    }
+}
+
+/// The error of a file that cannot be read.
+fn unreadable(path: &Path, error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => Error::MissingFile(path.into()),
+        _ => Error::Damaged {
+            path: path.into(),
+            message: error.to_string(),
+        },
+    }
+}
+
+/// The length and the SHA-256 of a file, which is read in pieces.
+fn hash_file(path: &Path) -> io::Result<(u64, String)> {
+    let mut file = File::open(path)?;
+    let (mut hash, mut bytes) = (Sha256::new(), 0);
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        let read = file.read(&mut piece)?;
+        if read == 0 {
+            return Ok((bytes, hex(&hash.finalize())));
+        }
+        hash.update(&piece[..read]);
+        bytes += read as u64;
     }
 }
 
 /// The SHA-256 of some bytes, in hexadecimal digits.
 pub fn sha256(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -8,20 +8,20 @@ mod weights;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use attend_data::Tokenizers;
-use attend_model::{ModelConfig, Seq2Seq, Vocabularies};
+use attend_data::{Tokenizer, Tokenizers};
+use attend_model::{LoadError, ModelConfig, Seq2Seq, Vocabularies};
 use candle_core::{Device, Tensor};
 
 pub use config::BundleConfig;
 pub(crate) use config::FORMAT;
 use config::GenerationConfig;
 pub use manifest::{Entry, Manifest, sha256};
+pub(crate) use weights::{WeightsFile, parse_tensors};
 
 use crate::{DecodeConfig, Error, Result};
 
 const CONFIG: &str = "config.json";
 const GENERATION_CONFIG: &str = "generation_config.json";
-const WEIGHTS: &str = "model.safetensors";
 
 /// A model ready to translate.
 pub struct Bundle {
@@ -29,11 +29,11 @@ pub struct Bundle {
     pub tokenizers: Tokenizers,
     pub model: Box<dyn Seq2Seq>,
     pub decode: DecodeConfig,
-    /// Where the model's parameters are.
-    pub device: Device,
 }
 
 impl Bundle {
+    pub(crate) const WEIGHTS: &str = "model.safetensors";
+
     /// A run folder (its `best`, else its `last` checkpoint), a checkpoint or a bundle folder.
     pub fn open(folder: &Path, device: &Device) -> Result<Self> {
         let folder = folder::resolve(folder)?;
@@ -43,18 +43,20 @@ impl Bundle {
         let tokenizers = Tokenizers::load(&folder)?;
         config.check_tokenizers(&tokenizers, &folder)?;
 
-        let path = folder.join(WEIGHTS);
-        let tensors = weights::read(&path, device)?;
-        let model = config.model.blank(config.vocabularies, device)?;
-        let loaded = model.params().load(&tensors);
-        loaded.map_err(|source| Error::Weights { path, source })?;
-        tracing::debug!(folder = %folder.display(), parameters = model.params().count(), "opened");
+        let path = folder.join(Self::WEIGHTS);
+        let mut file = WeightsFile::open(&path)?;
+        // Before anything is allocated: what the config asks for may be larger than the file.
+        let shapes = config.model.weight_shapes(config.vocabularies)?;
+        let fits = LoadError::check(&file.shapes(), &shapes);
+        fits.map_err(|source| Error::Weights { path, source })?;
+        let mut load = |name: &str| file.read(name, device);
+        let model = config.model.load(config.vocabularies, device, &mut load)?;
+        tracing::debug!(folder = %folder.display(), weights = model.weights().count(), "opened");
         Ok(Self {
             config,
             tokenizers,
             model,
             decode,
-            device: device.clone(),
         })
     }
 
@@ -71,19 +73,21 @@ impl Bundle {
         let mut files = vec![
             (CONFIG.to_string(), config::json(&config)),
             (GENERATION_CONFIG.to_string(), config::json(&generation)),
-            (WEIGHTS.to_string(), weights::to_bytes(tensors)?),
+            (Self::WEIGHTS.to_string(), weights::to_bytes(tensors)?),
         ];
-        let sides = match tokenizers {
-            Tokenizers::Joint(both) => vec![("tokenizer.json", both)],
-            Tokenizers::Separate { source, target } => vec![
-                ("tokenizer.source.json", source),
-                ("tokenizer.target.json", target),
-            ],
-        };
-        files.extend(sides.into_iter().map(|(name, tokenizer)| {
+        files.extend(tokenizers.files().into_iter().map(|(name, tokenizer)| {
             let json = tokenizer.to_json().as_bytes();
             (name.to_string(), json.to_vec())
         }));
         Ok(files)
+    }
+}
+
+/// The vocabularies that a model with these tokenizers needs.
+pub fn vocabularies(tokenizers: &Tokenizers) -> Vocabularies {
+    Vocabularies {
+        source: tokenizers.source().map(Tokenizer::vocab_size),
+        target: tokenizers.target().vocab_size(),
+        joint: tokenizers.is_joint(),
     }
 }

@@ -1,30 +1,140 @@
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::path::Path;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
+use half::{bf16, f16};
+use safetensors::Dtype;
+use safetensors::tensor::Metadata;
 
 use crate::{Error, Result};
 
 /// How a pickle begins: bare (protocol 2 and up), or in the zip archive of `torch.save`.
 const PICKLES: [&[u8]; 2] = [b"\x80", b"PK\x03\x04"];
+/// The longest header that is read, as in the `safetensors` crate.
+const MAX_HEADER: u64 = 100_000_000;
+/// Bytes that are read at a time.
+const CHUNK: usize = 1 << 16;
 
-/// The tensors of a safetensors file, as 32-bit floats.
-pub(super) fn read(path: &Path, device: &Device) -> Result<HashMap<String, Tensor>> {
+/// A safetensors file. Its tensors are read one at a time, so that the file is never held beside them.
+pub(crate) struct WeightsFile {
+    file: File,
+    path: PathBuf,
+    header: Metadata,
+    /// Where the data begins.
+    start: u64,
+}
+
+impl WeightsFile {
+    /// Reads the header, and checks that the file is as long as it says.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let failed = |source| Error::read(path, source);
+        let damaged = |message: String| Error::Damaged {
+            path: path.into(),
+            message: format!("damaged: {message}"),
+        };
+        let mut file = File::open(path).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        let mut begin = Vec::new();
+        (&mut file)
+            .take(8)
+            .read_to_end(&mut begin)
+            .map_err(failed)?;
+        let header_length = match begin[..].try_into() {
+            Ok(bytes) => u64::from_le_bytes(bytes),
+            Err(_) => return Err(damaged("it has no header".into())),
+        };
+        let start = header_length.saturating_add(8);
+        if header_length > MAX_HEADER || start > length {
+            // A header is never so long that its length looks like the beginning of a zip archive.
+            let pickle = PICKLES.iter().any(|magic| begin.starts_with(magic));
+            return Err(if pickle {
+                Error::Pickle(path.into())
+            } else {
+                damaged("its header is longer than the file".into())
+            });
+        }
+        let mut header = Vec::new();
+        let read = (&mut file).take(header_length).read_to_end(&mut header);
+        read.map_err(failed)?;
+        let header: Metadata =
+            serde_json::from_slice(&header).map_err(|error| damaged(error.to_string()))?;
+        let expected = start + header.data_len() as u64;
+        if expected != length {
+            return Err(damaged(format!(
+                "{length} bytes where its header says {expected}"
+            )));
+        }
+        for (name, info) in header.tensors() {
+            if !matches!(info.dtype, Dtype::F32 | Dtype::F16 | Dtype::BF16) {
+                return Err(Error::Damaged {
+                    path: path.into(),
+                    message: format!("tensor `{name}` is of type {:?}", info.dtype),
+                });
+            }
+        }
+        Ok(Self {
+            file,
+            path: path.into(),
+            header,
+            start,
+        })
+    }
+
+    /// The shape of every tensor, by name.
+    pub(crate) fn shapes(&self) -> BTreeMap<String, Vec<usize>> {
+        let tensors = self.header.tensors().into_iter();
+        tensors
+            .map(|(name, info)| (name, info.shape.clone()))
+            .collect()
+    }
+
+    /// Reads a tensor, as 32-bit floats.
+    pub(crate) fn read(&mut self, name: &str, device: &Device) -> candle_core::Result<Tensor> {
+        let Some(info) = self.header.info(name) else {
+            candle_core::bail!("{}: no tensor `{name}`", self.path.display())
+        };
+        let (begin, end) = info.data_offsets;
+        self.file.seek(SeekFrom::Start(self.start + begin as u64))?;
+        let bytes = (&mut self.file).take((end - begin) as u64);
+        let values = match info.dtype {
+            Dtype::BF16 => floats(bytes, |bytes: [u8; 2]| bf16::from_le_bytes(bytes).to_f32()),
+            Dtype::F16 => floats(bytes, |bytes: [u8; 2]| f16::from_le_bytes(bytes).to_f32()),
+            _ => floats(bytes, f32::from_le_bytes),
+        };
+        Tensor::from_vec(values?, &info.shape[..], device)
+    }
+}
+
+/// All numbers of a reader.
+fn floats<const N: usize>(
+    mut bytes: std::io::Take<&mut File>,
+    number: impl Fn([u8; N]) -> f32,
+) -> std::io::Result<Vec<f32>> {
+    let mut values = Vec::with_capacity(bytes.limit() as usize / N);
+    let mut chunk = vec![0; CHUNK];
+    while bytes.limit() > 0 {
+        let size = CHUNK.min(bytes.limit() as usize);
+        bytes.read_exact(&mut chunk[..size])?;
+        let numbers = chunk[..size].as_chunks::<N>().0.iter();
+        values.extend(numbers.map(|bytes| number(*bytes)));
+    }
+    Ok(values)
+}
+
+/// The tensors of a safetensors file whose bytes were read, as 32-bit floats. `path` is for errors.
+pub(crate) fn parse_tensors(
+    bytes: &[u8],
+    path: &Path,
+    device: &Device,
+) -> Result<HashMap<String, Tensor>> {
     let damaged = |message: String| Error::Damaged {
         path: path.into(),
         message,
     };
-    let bytes = fs::read(path).map_err(|source| Error::read(path, source))?;
-    // A safetensors file begins with the length of its header, which is never so long as to look
-    // like a zip; with a header of 128 bytes it does begin like a bare pickle.
-    let tensors = match candle_core::safetensors::load_buffer(&bytes, device) {
-        Ok(tensors) => tensors,
-        Err(_) if PICKLES.iter().any(|magic| bytes.starts_with(magic)) => {
-            return Err(Error::Pickle(path.into()));
-        }
-        Err(error) => return Err(damaged(format!("damaged: {error}"))),
-    };
+    let tensors = candle_core::safetensors::load_buffer(bytes, device);
+    let tensors = tensors.map_err(|error| damaged(format!("damaged: {error}")))?;
     let widen = |(name, tensor): (String, Tensor)| match tensor.dtype() {
         DType::F32 | DType::F16 | DType::BF16 => Ok((name, tensor.to_dtype(DType::F32)?)),
         other => Err(damaged(format!("tensor `{name}` is of type {other:?}"))),

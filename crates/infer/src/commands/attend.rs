@@ -1,16 +1,17 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use attend_infer::cli::ComputeArgs;
+use attend_cli::ComputeArgs;
 use attend_infer::{Aligner, Bundle, Error, Result};
 use attend_model::{AttentionMap, Place};
 
 use super::drawing::Drawing;
 
-/// Draw what a model attends to as it translates a sentence.
+/// Draw the attention weights of a sentence pair as heatmaps.
 ///
-/// Each row is a token of the translation, and the darker a cell of it, the more the model attends
-/// to that token of the source as it predicts the row's.
+/// Rows are queries and columns are keys; a darker cell is a greater weight. By default, rows are
+/// the tokens of the translation and columns those of the source, with one heatmap for each head of
+/// each layer.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -18,34 +19,34 @@ Examples:
   infer attend runs/quickstart --text 'a dog runs' --target 'ein Hund rennt' --mean -o mean.png
   infer attend runs/quickstart --text 'a dog runs' --part encoder --layer 1 --head 2 -o - > one.svg")]
 pub(crate) struct Args {
-    /// A run folder (its best checkpoint), a checkpoint or a bundle
+    /// Run folder (its best checkpoint is used), checkpoint or bundle
     run: PathBuf,
 
-    /// The sentence to translate
+    /// Source sentence
     #[arg(long, value_name = "SENTENCE")]
     text: String,
 
-    /// Its translation; the model's own if none is given
+    /// Translation to align with the source; by default, the model's own
     #[arg(long, value_name = "SENTENCE")]
     target: Option<String>,
 
-    /// What attends to what
+    /// Which attention to draw
     #[arg(long, value_enum, default_value_t = Part::Cross)]
     part: Part,
 
-    /// Only this layer, counted from 1
+    /// Draw only this layer, counted from 1
     #[arg(long, value_name = "L")]
     layer: Option<NonZeroUsize>,
 
-    /// Only this head of each layer, counted from 1
+    /// Draw only this head of each layer, counted from 1
     #[arg(long, value_name = "H")]
     head: Option<NonZeroUsize>,
 
-    /// Draw the mean of all, or of those that were chosen
+    /// Draw one heatmap: the mean over all layers and heads, or over those selected
     #[arg(long)]
     mean: bool,
 
-    /// The picture: a file that ends in .svg or .png, or `-` for SVG on standard output
+    /// Output file, .svg or .png; `-` writes SVG to standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
@@ -55,30 +56,32 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    /// The translation to the source
+    /// Cross-attention: the translation attends to the source
     Cross,
-    /// The source to itself
+    /// Encoder self-attention: the source attends to itself
     Encoder,
-    /// The translation to itself
+    /// Decoder self-attention: the translation attends to itself
     Decoder,
 }
 
-pub(crate) fn run(args: Args) -> Result<()> {
+pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let drawing = Drawing::to(&args.output)?;
-    let (device, path) = args.compute.start()?;
+    let (device, kernels) = args.compute.start()?;
     let bundle = Bundle::open(&args.run, &device)?;
     let (model, tokenizers) = (&*bundle.model, &bundle.tokenizers);
-    let aligner = Aligner::new(model, tokenizers, &bundle.decode, path);
+    let aligner = Aligner::new(model, tokenizers, &bundle.decode, kernels);
     let alignment = aligner.align(&args.text, args.target.as_deref())?;
     let maps = args.choose(&alignment.maps)?;
-    drawing.write(&match args.mean {
-        true => alignment.draw_mean(&maps)?,
-        false => alignment.draw(&maps)?,
-    })
+    let picture = if args.mean {
+        alignment.draw_mean(&maps)?
+    } else {
+        alignment.draw(&maps)?
+    };
+    Ok(drawing.write(&picture)?)
 }
 
 impl Args {
-    /// The maps to draw, at least one.
+    /// Selects the maps to draw. Returns at least one.
     fn choose<'a>(&self, maps: &'a [AttentionMap]) -> Result<Vec<&'a AttentionMap>> {
         if maps.is_empty() {
             return Err(Error::NoAttention);
@@ -95,8 +98,8 @@ impl Args {
                 _ => "decoder",
             };
             return Err(Error::Usage {
-                message: format!("--part {part}: the model's {part} does not attend to itself"),
-                hint: "leave --part out to see how it attends to the source".into(),
+                message: format!("--part {part}: the model has no {part} self-attention"),
+                hint: "omit --part to draw the cross-attention".into(),
             });
         }
         let layer = pick("layer", self.layer, chosen.iter().map(|map| map.layer))?;
@@ -108,28 +111,28 @@ impl Args {
     }
 }
 
-/// What the model counts from 0, if there is such a one.
+/// Converts a layer or head counted from 1 to the model's index. An error if it is out of range.
 fn pick(
     name: &str,
     wanted: Option<NonZeroUsize>,
-    there: impl Iterator<Item = usize>,
+    indices: impl Iterator<Item = usize>,
 ) -> Result<Option<usize>> {
     let Some(wanted) = wanted.map(NonZeroUsize::get) else {
         return Ok(None);
     };
-    let count = there.max().map_or(0, |last| last + 1);
+    let count = indices.max().map_or(0, |last| last + 1);
     if wanted <= count {
         return Ok(Some(wanted - 1));
     }
-    let (are, names) = match count {
-        1 => ("is", name.to_string()),
-        _ => ("are", format!("{name}s")),
+    let names = match count {
+        1 => name.to_string(),
+        _ => format!("{name}s"),
     };
     Err(Error::Usage {
-        message: format!("--{name} {wanted}: there {are} {count} {names}"),
+        message: format!("--{name} {wanted}: this attention has {count} {names}"),
         hint: match count {
-            1 => format!("leave --{name} out"),
-            _ => format!("give one from 1 to {count}, or leave --{name} out for all of them"),
+            1 => format!("omit --{name}"),
+            _ => format!("give a {name} from 1 to {count}, or omit --{name} to draw all {names}"),
         },
     })
 }

@@ -8,9 +8,9 @@ use attend_infer::{Error, Result};
 
 use super::output::Output;
 
-/// Where a picture goes, and as what.
+/// The destination and file format of a picture.
 pub(super) struct Drawing {
-    /// Standard output if none.
+    /// `None` is standard output.
     file: Option<PathBuf>,
     format: Format,
 }
@@ -23,8 +23,8 @@ enum Format {
 }
 
 impl Drawing {
-    /// To a file, whose name says which format, or to standard output if `-`. To be called before
-    /// any work is done, since what it finds wrong needs none.
+    /// Chooses the format by the file's extension; `-` is SVG on standard output. Call this before the
+    /// model is loaded, so that an invalid path is reported at once.
     pub(super) fn to(path: &Path) -> Result<Self> {
         if path == Path::new("-") {
             return Ok(Self {
@@ -36,8 +36,8 @@ impl Drawing {
         let folder = folder(path);
         if !folder.is_dir() {
             return Err(Error::Usage {
-                message: format!("cannot write {}: its folder is not there", path.display()),
-                hint: format!("make it: `mkdir -p {}`", folder.display()),
+                message: format!("cannot write {}: no such folder", path.display()),
+                hint: format!("create the folder: `mkdir -p {}`", folder.display()),
             });
         }
         Ok(Self {
@@ -72,12 +72,12 @@ fn format(path: &Path) -> Result<Format> {
         Some("png") => Ok(Format::Png),
         #[cfg(not(feature = "png"))]
         Some("png") => Err(Error::Usage {
-            message: format!("{}: this build draws no PNG", path.display()),
-            hint: "write .svg, or build with `--features png`".into(),
+            message: format!("{}: this build cannot write PNG", path.display()),
+            hint: "write an .svg file, or build with `--features png`".into(),
         }),
         _ => Err(Error::Usage {
-            message: format!("{}: neither .svg nor .png", path.display()),
-            hint: "end the name in .svg (sharp at any size) or .png".into(),
+            message: format!("{}: not an .svg or .png file", path.display()),
+            hint: "use a file name that ends in .svg or .png".into(),
         }),
     }
 }
@@ -87,25 +87,25 @@ fn png(picture: &Picture) -> Result<Vec<u8>> {
     let png = picture.to_png()?;
     if png.unreadable > 0 {
         tracing::warn!(
-            "{} labels are missing or not whole, since no font of this system has their \
-             characters; a picture that ends in .svg has them all",
+            "{} labels are missing or incomplete: no font on this system has all of their \
+             characters. Write an .svg file instead, which has every label",
             png.unreadable
         );
     }
     Ok(png.bytes)
 }
 
-/// Writes beside the file and renames, so that there is never half a picture under its name.
+/// Writes a temporary file in the same folder and renames it, so that the file is never incomplete.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{}.tmp", std::process::id()));
-    let beside = folder(path).join(name);
-    let written = File::create(&beside)
+    let temporary = folder(path).join(name);
+    let written = File::create(&temporary)
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&beside, path));
+        .and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
-        let _ = fs::remove_file(&beside); // the first error says more
+        let _ = fs::remove_file(&temporary); // the first error is the one to report
     }
     written
 }

@@ -1,27 +1,27 @@
 use std::path::PathBuf;
 
+use attend_cli::ComputeArgs;
 use attend_data::{Corpus, FilePair};
-use attend_infer::cli::ComputeArgs;
-use attend_infer::{Bundle, Result, Translator, metrics};
+use attend_infer::{Bundle, Translator, metrics};
 
 use super::DecodeArgs;
 use super::output::{Output, check_apart};
 
-/// Translate a test set and print BLEU and chrF, as sacreBLEU would.
+/// Translate a test set and print BLEU and chrF2, equal to sacreBLEU's.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   infer evaluate runs/quickstart --src data/quickstart/test.en --ref data/quickstart/test.de
   infer evaluate runs/quickstart --src test.en --ref test.de --json -o test.hyp.de")]
 pub(crate) struct Args {
-    /// A run folder (its best checkpoint), a checkpoint or a bundle
+    /// Run folder (its best checkpoint is used), checkpoint or bundle
     run: PathBuf,
 
-    /// What to translate, UTF-8 or gzip of it, one sentence per line
+    /// Source sentences, UTF-8 text or gzip, one per line
     #[arg(long = "src", value_name = "FILE")]
     source: PathBuf,
 
-    /// Its translations by people, line by line
+    /// Reference translations, on the same lines as the source
     #[arg(long = "ref", value_name = "FILE")]
     references: PathBuf,
 
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Print JSON
+    /// Print the scores as JSON
     #[arg(long)]
     json: bool,
 
@@ -40,18 +40,18 @@ pub(crate) struct Args {
     compute: ComputeArgs,
 }
 
-pub(crate) fn run(args: Args) -> Result<()> {
+pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let output = args.output.as_deref();
     check_apart(output, [&args.source, &args.references])?;
     let files = FilePair {
         source: args.source,
         target: args.references,
     };
-    let Corpus { source, target } = Corpus::read(&files.into(), "", "")?; // both are named in full
-    let (device, path) = args.compute.start()?;
+    let Corpus { source, target } = Corpus::read(&files.into(), "", "")?; // both paths are complete
+    let (device, kernels) = args.compute.start()?;
     let bundle = Bundle::open(&args.run, &device)?;
     let decode = args.decode.apply(bundle.decode.clone())?;
-    let translator = Translator::new(&*bundle.model, &bundle.tokenizers, &decode, path);
+    let translator = Translator::new(&*bundle.model, &bundle.tokenizers, &decode, kernels);
     let mut file = match output {
         Some(path) => Some(Output::open(Some(path))?),
         None => None,
@@ -66,9 +66,10 @@ pub(crate) fn run(args: Args) -> Result<()> {
     }
     let scores = [evaluation.bleu, evaluation.chrf];
     let mut stdout = Output::open(None)?;
-    stdout.line(match args.json {
-        true => metrics::json(&scores),
-        false => metrics::text(&scores),
+    stdout.line(if args.json {
+        metrics::json(&scores)
+    } else {
+        metrics::text(&scores)
     })?;
-    stdout.flush()
+    Ok(stdout.flush()?)
 }

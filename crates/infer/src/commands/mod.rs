@@ -1,7 +1,7 @@
-//! One file per command, and what they share.
+//! The commands, one file each, and their shared options, input and output.
 
 pub(crate) mod attend;
-mod blocks;
+mod chunks;
 mod drawing;
 pub(crate) mod evaluate;
 mod output;
@@ -9,29 +9,39 @@ pub(crate) mod translate;
 
 use std::num::NonZeroUsize;
 
-use attend_infer::{DecodeConfig, Result};
+use attend_infer::{DecodeConfig, LengthMeasure, Result};
 
-/// How to search. What is not given is as the model's training config says.
+/// Search options. Each defaults to the value in the model's training config.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Searching")]
+#[command(next_help_heading = "Search options (defaults: the model's training config)")]
 struct DecodeArgs {
-    /// How many translations of a sentence to follow at once; 1 is greedy search
+    /// Beam size; 1 is greedy search
     #[arg(long, value_name = "K", conflicts_with = "greedy")]
     beam: Option<NonZeroUsize>,
 
-    /// Take the likeliest word each time: the same as --beam 1
+    /// Use greedy search, the same as --beam 1
     #[arg(long)]
     greedy: bool,
 
-    /// Rank translations by log-probability / ((5 + length) / 6)^A: above 0 favours long ones
+    /// Rank translations by log-probability / L^A, where L is --length-measure; A above 0 favours
+    /// long translations
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     length_penalty: Option<f32>,
 
-    /// The most tokens of a translation
+    /// The length L: gnmt is (5 + tokens) / 6, tokens is the number of tokens; both include `</s>`
+    #[arg(
+        long,
+        value_name = "gnmt|tokens",
+        value_enum,
+        hide_possible_values = true
+    )]
+    length_measure: Option<LengthMeasure>,
+
+    /// Maximum number of tokens in a translation, including `</s>`
     #[arg(long, value_name = "N")]
     max_length: Option<usize>,
 
-    /// How much to translate at once: source tokens times beam. Less needs less memory
+    /// Batch size in source tokens times beam size; a smaller batch needs less memory
     #[arg(long, value_name = "N")]
     batch_tokens: Option<NonZeroUsize>,
 }
@@ -46,6 +56,9 @@ impl DecodeArgs {
         }
         if let Some(length_penalty) = self.length_penalty {
             config.length_penalty = length_penalty;
+        }
+        if let Some(length_measure) = self.length_measure {
+            config.length_measure = length_measure;
         }
         if let Some(max_length) = self.max_length {
             config.max_length = max_length;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use attend_infer::{Error, Result};
 
-/// Where data goes: stdout, or the file that was asked for.
+/// Buffered output to stdout or a file.
 pub(super) struct Output {
     writer: Box<dyn Write>,
     name: PathBuf,
@@ -32,7 +32,6 @@ impl Output {
         written.map_err(|source| self.broken(source))
     }
 
-    /// Hands over what was written so far.
     pub(super) fn flush(&mut self) -> Result<()> {
         let flushed = self.writer.flush();
         flushed.map_err(|source| self.broken(source))
@@ -44,18 +43,18 @@ impl Output {
     }
 }
 
-/// Opening a file for writing empties it, which must not happen to what is yet to be read.
+/// An error if the output is one of the inputs, which opening it for writing would truncate.
 pub(super) fn check_apart<'a>(
     output: Option<&Path>,
     inputs: impl IntoIterator<Item = &'a PathBuf>,
 ) -> Result<()> {
-    let Some((output, Ok(place))) = output.map(|path| (path, fs::canonicalize(path))) else {
+    let Some((output, Ok(resolved))) = output.map(|path| (path, fs::canonicalize(path))) else {
         return Ok(());
     };
     for input in inputs {
-        if fs::canonicalize(input).is_ok_and(|input| input == place && input.is_file()) {
+        if fs::canonicalize(input).is_ok_and(|input| input == resolved && input.is_file()) {
             return Err(Error::Usage {
-                message: format!("{}: both input and output", output.display()),
+                message: format!("{}: is both input and output", output.display()),
                 hint: "give -o another file".into(),
             });
         }

@@ -2,14 +2,14 @@ use std::io::{IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use attend_infer::cli::ComputeArgs;
+use attend_cli::ComputeArgs;
 use attend_infer::{Bundle, Error, Result, Translation, Translator};
 
 use super::DecodeArgs;
-use super::blocks::Blocks;
+use super::chunks::Chunks;
 use super::output::{Output, check_apart};
 
-/// Translate text, one sentence per line: as many lines out as in.
+/// Translate text: one sentence per input line, one translation per output line.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -17,24 +17,24 @@ Examples:
   infer translate runs/quickstart news.en --beam 8 -o news.de
   infer translate runs/quickstart/checkpoint-850 news.en.gz --n-best 4 > news.nbest")]
 pub(crate) struct Args {
-    /// A run folder (its best checkpoint), a checkpoint or a bundle
+    /// Run folder (its best checkpoint is used), checkpoint or bundle
     run: PathBuf,
 
-    /// What to translate, UTF-8 or gzip of it, one sentence per line; `-` or none for standard
+    /// Files to translate, UTF-8 text or gzip, one sentence per line; `-` or no file reads standard
     /// input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Write to this file rather than to standard output
+    /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Print the N best translations of each line as `line ||| text ||| score`, lines counted
-    /// from 0; an empty line has only one
+    /// Print the N best translations of each line as `line ||| text ||| score`, with lines numbered
+    /// from 0; an empty line has one translation
     #[arg(long, value_name = "N")]
     n_best: Option<NonZeroUsize>,
 
-    /// Print each translation's score, and a tab, before it
+    /// Print the score and a tab before each translation
     #[arg(long)]
     scores: bool,
 
@@ -45,41 +45,46 @@ pub(crate) struct Args {
     compute: ComputeArgs,
 }
 
-/// How a translation is printed.
+/// The output format.
 enum Format {
+    /// The best translation.
     Text,
+    /// The score, a tab and the best translation.
     Scored,
+    /// The n best translations, in Moses' format.
     Best(usize),
 }
 
-pub(crate) fn run(args: Args) -> Result<()> {
+pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     check_apart(args.output.as_deref(), &args.files)?;
-    let blocks = Blocks::open(&args.files)?;
-    let (device, path) = args.compute.start()?;
+    let chunks = Chunks::open(&args.files)?;
+    let (device, kernels) = args.compute.start()?;
     let bundle = Bundle::open(&args.run, &device)?;
     let decode = args.decode.apply(bundle.decode.clone())?;
     let format = args.format(decode.beam)?;
-    let translator = Translator::new(&*bundle.model, &bundle.tokenizers, &decode, path);
+    let translator = Translator::new(&*bundle.model, &bundle.tokenizers, &decode, kernels);
     let mut output = Output::open(args.output.as_deref())?;
 
     if args.files.is_empty() && std::io::stdin().is_terminal() {
         let mut stderr = std::io::stderr().lock();
-        let _ = writeln!(stderr, "one sentence per line; Ctrl-D ends");
+        let _ = writeln!(stderr, "enter one sentence per line; Ctrl-D ends the input");
     }
     let (mut line, mut cut) = (0, 0);
-    for block in blocks {
-        for translation in translator.translate(&block.lines)? {
+    for chunk in chunks {
+        for translation in translator.translate(&chunk.lines)? {
             print(&mut output, &format, line, &translation)?;
             line += 1;
             cut += usize::from(translation.cut);
         }
         output.flush()?;
-        if let Some(error) = block.error {
-            return Err(error);
+        if let Some(error) = chunk.error {
+            return Err(error.into());
         }
     }
     if cut > 0 {
-        tracing::warn!("{cut} translations were cut at decode.max_length or max_length_ratio");
+        tracing::warn!(
+            "{cut} translations were cut off at decode.max_length or decode.max_length_ratio"
+        );
     }
     Ok(())
 }
@@ -88,7 +93,9 @@ impl Args {
     fn format(&self, beam: usize) -> Result<Format> {
         match self.n_best.map(NonZeroUsize::get) {
             Some(n) if n > beam => Err(Error::Usage {
-                message: format!("--n-best {n}: a beam of {beam} finds at most {beam}"),
+                message: format!(
+                    "--n-best {n}: a beam of {beam} finds at most {beam} translations"
+                ),
                 hint: format!("add --beam {n}"),
             }),
             Some(n) => Ok(Format::Best(n)),

@@ -1,13 +1,13 @@
 use unicode_width::UnicodeWidthChar;
 
-/// Longer labels end in an ellipsis: one long word must not take the room of the picture.
+/// The maximum number of characters. Longer labels are truncated with an ellipsis.
 const LONGEST: usize = 32;
 
-/// What stands at a row or a column.
+/// The label of a row or column.
 #[derive(Clone, Debug)]
 pub(super) struct Label {
     text: String,
-    /// Whether it is written from right to left.
+    /// Whether the text is written from right to left.
     pub(super) rtl: bool,
 }
 
@@ -21,18 +21,19 @@ impl Label {
         Self { text, rtl }
     }
 
-    /// Not yet escaped.
+    /// The text, not escaped for XML.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// As an estimate, for no font is at hand: in ems, rather too much than too little.
+    /// The estimated width in ems. See [`width`].
     pub(super) fn width(&self) -> f32 {
         width(&self.text)
     }
 }
 
-/// The width of a text in ems.
+/// Estimates the width of a text in ems, without a font. The estimate is rather too large than too
+/// small.
 pub(super) fn width(text: &str) -> f32 {
     text.chars().map(advance).sum()
 }
@@ -46,12 +47,12 @@ fn advance(c: char) -> f32 {
         (_, 'm' | 'w' | 'M' | 'W' | '@' | '%' | '…') => 1.0,
         (_, '<' | '>' | '+' | '=' | '~' | '←' | '·') => 0.85,
         (_, 'a'..='z' | '0'..='9') => 0.65,
-        (1, _) => 0.8, // capitals, and scripts of which little is known here
+        (1, _) => 0.8, // capitals, and all other scripts
     }
 }
 
-/// Without what XML cannot hold and what would disturb the text around: control characters and
-/// those that turn the direction of writing.
+/// Removes characters that XML does not allow or that affect the surrounding text: control
+/// characters, noncharacters, byte order marks and characters that set the writing direction.
 pub(super) fn clean(text: &str) -> String {
     let unwanted = |c: char| {
         c.is_control()
@@ -64,7 +65,7 @@ pub(super) fn clean(text: &str) -> String {
     text.chars().filter(|&c| !unwanted(c)).collect()
 }
 
-/// For text and for attributes alike.
+/// Escapes a string for XML text and attributes.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -85,14 +86,15 @@ enum Direction {
     Right,
 }
 
-/// Of a letter; other characters go along with those around them.
+/// The writing direction of a letter. Other characters have none of their own.
 fn direction(c: char) -> Option<Direction> {
     match c {
-        // Hebrew, Arabic, Syriac, Thaana, N'Ko and what lies between; their presentation forms;
-        // the old scripts, Adlam and others.
+        // The blocks from Hebrew to Arabic Extended-A, among them Syriac, Thaana and N'Ko, and the
+        // presentation forms of Hebrew and Arabic.
         '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}' => {
             Some(Direction::Right)
         }
+        // Historic scripts, Adlam and others.
         '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}' => Some(Direction::Right),
         c if c.is_alphabetic() => Some(Direction::Left),
         _ => None,
@@ -104,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_has_no_control_characters_and_is_not_too_long() {
+    fn control_characters_are_removed_and_long_labels_truncated() {
         assert_eq!(Label::new("a\u{7}b\n\u{202e}c").text(), "abc");
         let long = Label::new(&"ü".repeat(100));
         assert_eq!(long.text().chars().count(), LONGEST);
@@ -112,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_letter_says_where_a_label_starts() {
+    fn the_first_letter_decides_the_writing_direction() {
         for (text, rtl) in [
             ("-שלום", true),
             ("مرحبا.", true),
@@ -125,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn wide_characters_take_more_room_and_accents_none() {
+    fn wide_characters_are_wider_and_combining_accents_have_no_width() {
         assert!(width("狗狗") > 2.0);
         assert_eq!(width("e\u{301}"), width("e"));
         assert!(width("mmm") > width("lll"));
     }
 
     #[test]
-    fn what_means_something_in_xml_is_escaped() {
+    fn xml_special_characters_are_escaped() {
         assert_eq!(escape("<unk> & \"x\""), "&lt;unk&gt; &amp; &quot;x&quot;");
     }
 }

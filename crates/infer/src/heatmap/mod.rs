@@ -1,7 +1,6 @@
-//! Attention weights as a picture: SVG, which is text, and PNG, which is that SVG rendered.
+//! Heatmaps of attention weights, as SVG or as PNG rendered from that SVG.
 //!
-//! Source tokens are columns, the tokens that attend to them are rows, and the darker a cell, the
-//! greater the weight.
+//! Columns are keys and rows are queries. A darker cell is a greater weight.
 //!
 //! ```
 //! use attend_infer::heatmap::{Axes, Panel, Picture};
@@ -24,31 +23,31 @@ use layout::Layout;
 #[cfg(feature = "png")]
 pub use png::Png;
 
-/// What the rows and columns of every panel of a picture stand for.
+/// The labels of the rows and columns, the same for all panels of a picture.
 #[derive(Clone, Debug)]
 pub struct Axes {
     columns: Vec<Label>,
     rows: Vec<Label>,
 }
 
-/// The weights of one attention, and what is written below them.
+/// One heatmap: its weights, and the title below them.
 #[derive(Clone, Debug)]
 pub struct Panel {
     title: String,
     weights: Vec<Vec<f32>>,
 }
 
-/// One heatmap, or several of the same tokens side by side.
+/// One heatmap, or a grid of heatmaps with the same labels.
 #[derive(Clone, Debug)]
 pub struct Picture {
     axes: Axes,
-    /// Never empty, nor is any of its rows.
+    /// Rows of panels. Neither the grid nor a row is empty.
     panels: Vec<Vec<Panel>>,
     description: String,
 }
 
 impl Axes {
-    /// From what is attended to, and what attends to it.
+    /// Creates the labels of the keys (columns) and queries (rows).
     pub fn new(keys: &[impl AsRef<str>], queries: &[impl AsRef<str>]) -> Self {
         Self {
             columns: keys.iter().map(|key| Label::new(key.as_ref())).collect(),
@@ -58,7 +57,7 @@ impl Axes {
 }
 
 impl Panel {
-    /// From a row of weights for every query.
+    /// `weights` has a row for each query and a column for each key.
     pub fn new(title: impl Into<String>, weights: Vec<Vec<f32>>) -> Self {
         let title = title.into();
         Self { title, weights }
@@ -66,22 +65,23 @@ impl Panel {
 }
 
 impl Picture {
-    /// One heatmap, in which each cell tells its weight to whoever points at it.
+    /// One heatmap. Each cell has its weight as a tooltip.
     ///
     /// # Panics
-    /// If the panel has not a weight for every row and column of the axes.
+    /// If the shape of the panel's weights differs from that of the axes.
     pub fn single(axes: Axes, panel: Panel) -> Self {
         Self::grid(axes, vec![vec![panel]])
     }
 
-    /// Small heatmaps in rows, with the labels at the left and on top of them all.
+    /// Rows of small heatmaps, with row labels at the left and column labels at the top of the grid.
     ///
     /// # Panics
-    /// If there is no panel, or one has not a weight for every row and column of the axes.
+    /// If there is no panel, a row is empty, or the shape of a panel's weights differs from that of
+    /// the axes.
     pub fn grid(axes: Axes, panels: Vec<Vec<Panel>>) -> Self {
-        assert!(!panels.is_empty(), "a picture needs a panel");
+        assert!(!panels.is_empty(), "the picture has no panel");
         for row in &panels {
-            assert!(!row.is_empty(), "a row of a picture needs a panel");
+            assert!(!row.is_empty(), "a row of the picture has no panel");
         }
         for Panel { title, weights } in panels.iter().flatten() {
             assert_eq!(weights.len(), axes.rows.len(), "rows of `{title}`");
@@ -96,7 +96,7 @@ impl Picture {
         }
     }
 
-    /// Says in words what there is to be seen, for those who cannot see it.
+    /// Adds a text description, for screen readers.
     pub fn described(self, description: impl Into<String>) -> Self {
         Self {
             description: description.into(),
@@ -104,12 +104,12 @@ impl Picture {
         }
     }
 
-    /// The picture as an SVG document, which needs nothing beside itself.
+    /// The picture as an SVG document without external resources.
     pub fn to_svg(&self) -> String {
         svg::write(self, &Layout::of(self))
     }
 
-    /// The picture as pixels, two for each unit of the SVG.
+    /// The picture as PNG, with two pixels for each SVG unit. A very large picture has fewer.
     #[cfg(feature = "png")]
     pub fn to_png(&self) -> crate::Result<Png> {
         png::render(&self.to_svg())

@@ -4,16 +4,17 @@ use resvg::usvg::{Group, Node, Options, Tree};
 
 use crate::{Error, Result};
 
-/// Pixels for each unit of the SVG: sharp in print and on screens of high resolution.
+/// Pixels for each SVG unit: sharp in print and on high-resolution screens.
 const SCALE: f32 = 2.0;
-/// A larger picture has fewer pixels for each unit: 64 million take 256 MB.
+/// The maximum number of pixels, which take 256 MB. A larger picture is scaled down.
 const MOST_PIXELS: f32 = 64e6;
 
-/// A picture in pixels.
+/// A picture rendered as PNG.
 pub struct Png {
-    /// What to write to a file.
+    /// The contents of the file.
     pub bytes: Vec<u8>,
-    /// How many texts are missing or not whole, since no font of this system has their characters.
+    /// The number of texts that are missing or incomplete because no font on this system has all of
+    /// their characters.
     pub unreadable: usize,
 }
 
@@ -22,13 +23,14 @@ pub(super) fn render(svg: &str) -> Result<Png> {
     let mut options = Options::default();
     let fonts = options.fontdb_mut();
     fonts.load_system_fonts();
-    name_a_sans_serif(fonts);
+    set_default_sans_serif(fonts);
     let tree = Tree::from_str(svg, &options).map_err(|error| draw(error.to_string()))?;
     let (w, h) = (tree.size().width(), tree.size().height());
     let scale = SCALE.min((MOST_PIXELS / (w * h)).sqrt());
     let (columns, rows) = ((w * scale).ceil() as u32, (h * scale).ceil() as u32);
     let pixmap = Pixmap::new(columns, rows);
-    let mut pixmap = pixmap.ok_or_else(|| draw(format!("{columns} × {rows} pixels")))?;
+    let mut pixmap =
+        pixmap.ok_or_else(|| draw(format!("invalid size of {columns} × {rows} pixels")))?;
     let transform = Transform::from_scale(scale, scale);
     resvg::render(&tree, transform, &mut pixmap.as_mut());
     let bytes = pixmap.encode_png();
@@ -39,9 +41,9 @@ pub(super) fn render(svg: &str) -> Result<Png> {
     })
 }
 
-/// Where the system does not say which of its fonts `sans-serif` is, and it is not the usual one,
-/// any font is better than none.
-fn name_a_sans_serif(fonts: &mut Database) {
+/// Uses the first font as `sans-serif` if the system does not define that family and does not have
+/// fontdb's default for it.
+fn set_default_sans_serif(fonts: &mut Database) {
     let query = Query {
         families: &[Family::SansSerif],
         ..Query::default()
@@ -55,7 +57,7 @@ fn name_a_sans_serif(fonts: &mut Database) {
     }
 }
 
-/// How many texts have a glyph for each of their characters.
+/// The number of texts that have a glyph for each of their characters.
 fn readable(group: &Group) -> usize {
     let whole = |node: &Node| match node {
         Node::Group(group) => readable(group),

@@ -4,18 +4,20 @@ use super::label::{Label, clean, escape};
 use super::layout::{GAP, LEGEND_FONT, LEGEND_WIDTH, Layout};
 use super::{Axes, Panel, Picture, colour};
 
-/// The first that has the character is taken.
+/// For each character, the first font that has it is used.
 const FONTS: &str = "'Noto Sans', 'DejaVu Sans', 'Helvetica Neue', Arial, 'Noto Sans Hebrew', \
                      'Noto Sans Arabic', 'Noto Sans CJK SC', 'Noto Sans CJK JP', sans-serif";
 const INK: &str = "#222";
 const FAINT: &str = "#555";
-/// Between cells, and around them.
+/// Lines between cells.
 const LINES: &str = "#e3e3e8";
+/// The frame around the cells.
 const FRAME: &str = "#888";
-/// Stops of the scale: between them a gradient is drawn in sRGB, where the colours are not even.
+/// Gradient stops of the colour scale. Renderers interpolate between stops in sRGB, in which the
+/// colours are not evenly spaced.
 const STOPS: usize = 10;
-/// Invisible, and of the direction of Hebrew: between two of them, so are a word's full stop and
-/// hyphen, for programs that know nothing of `unicode-bidi`.
+/// The right-to-left mark, an invisible character. Between two of them, punctuation at the ends of a
+/// word is also drawn from right to left by renderers that do not support `unicode-bidi`.
 const RLM: char = '\u{200f}';
 
 pub(super) fn write(picture: &Picture, layout: &Layout) -> String {
@@ -27,9 +29,9 @@ pub(super) fn write(picture: &Picture, layout: &Layout) -> String {
             if row == 0 {
                 svg.column_labels(&picture.axes, layout, column);
             }
-            let place = layout.panel_at(row, column);
-            let named = picture.is_single().then_some(&picture.axes);
-            svg.panel(panel, named, layout, place);
+            let position = layout.panel_at(row, column);
+            let tooltips = picture.is_single().then_some(&picture.axes);
+            svg.panel(panel, tooltips, layout, position);
         }
     }
     svg.legend(layout);
@@ -37,7 +39,7 @@ pub(super) fn write(picture: &Picture, layout: &Layout) -> String {
     svg.0
 }
 
-/// The text so far.
+/// The document written so far.
 struct Svg(String);
 
 impl Svg {
@@ -49,9 +51,10 @@ impl Svg {
     fn head(&mut self, picture: &Picture, layout: &Layout) {
         let (w, h) = layout.size;
         let description = escape(&clean(&picture.description));
-        let name = match description.is_empty() {
-            true => "Attention weights",
-            false => &description,
+        let name = if description.is_empty() {
+            "Attention weights"
+        } else {
+            &description
         };
         self.line(format_args!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" \
@@ -63,7 +66,7 @@ impl Svg {
         self.line(format_args!("<rect {background}/>"));
     }
 
-    /// To the left of a row of panels.
+    /// Labels to the left of a row of panels.
     fn row_labels(&mut self, axes: &Axes, layout: &Layout, row: usize) {
         let (x, y) = layout.panel_at(row, 0);
         let font = layout.font;
@@ -71,46 +74,48 @@ impl Svg {
             "<g class=\"rows\" font-size=\"{font}\" text-anchor=\"end\">"
         ));
         for (i, label) in axes.rows.iter().enumerate() {
-            // Letters without ascenders are centred a third of the font size above their line.
+            // A baseline a third of the font size below the centre of the cell centres the text.
             let y = y + (i as f32 + 0.5) * layout.cell + 0.35 * font;
-            let place = format!("x=\"{}\" y=\"{}\"", tenths(x - GAP), tenths(y));
-            self.text(label, &place);
+            let attributes = format!("x=\"{}\" y=\"{}\"", tenths(x - GAP), tenths(y));
+            self.text(label, &attributes);
         }
         self.line(format_args!("</g>"));
     }
 
-    /// Above a panel of the first row.
+    /// Labels above a panel of the first row.
     fn column_labels(&mut self, axes: &Axes, layout: &Layout, column: usize) {
         let (x, y) = layout.panel_at(0, column);
         let font = layout.font;
-        // Slanted letters seem to belong to what is below their lower left corner.
-        let (angle, shift) = match layout.slanted {
-            true => (-45, 0.2 * font),
-            false => (-90, 0.35 * font),
+        // A slanted label appears to belong to the cell below its lower left corner, so it is
+        // shifted less.
+        let (angle, shift) = if layout.slanted {
+            (-45, 0.2 * font)
+        } else {
+            (-90, 0.35 * font)
         };
         self.line(format_args!("<g class=\"columns\" font-size=\"{font}\">"));
         for (i, label) in axes.columns.iter().enumerate() {
             let x = tenths(x + (i as f32 + 0.5) * layout.cell + shift);
             let y = tenths(y - GAP);
-            let place = format!("transform=\"translate({x} {y}) rotate({angle})\"");
-            self.text(label, &place);
+            let attributes = format!("transform=\"translate({x} {y}) rotate({angle})\"");
+            self.text(label, &attributes);
         }
         self.line(format_args!("</g>"));
     }
 
-    fn text(&mut self, label: &Label, place: &str) {
+    fn text(&mut self, label: &Label, attributes: &str) {
         let text = escape(label.text());
         match label.rtl {
-            // Not `direction`, which would also turn `text-anchor` round, and not everywhere.
+            // Not `direction`, which in some renderers also reverses `text-anchor`.
             true => self.line(format_args!(
-                "<text {place} unicode-bidi=\"plaintext\">{RLM}{text}{RLM}</text>"
+                "<text {attributes} unicode-bidi=\"plaintext\">{RLM}{text}{RLM}</text>"
             )),
-            false => self.line(format_args!("<text {place}>{text}</text>")),
+            false => self.line(format_args!("<text {attributes}>{text}</text>")),
         }
     }
 
-    /// Cells, lines and title; with `named`, cells tell their weights when pointed at.
-    fn panel(&mut self, panel: &Panel, named: Option<&Axes>, layout: &Layout, at: (f32, f32)) {
+    /// Cells, lines and title. `tooltips` has the labels for the cells' tooltips, if they have any.
+    fn panel(&mut self, panel: &Panel, tooltips: Option<&Axes>, layout: &Layout, at: (f32, f32)) {
         let (cell, (w, h)) = (layout.cell, layout.panel);
         let (x, y) = at;
         self.line(format_args!(
@@ -126,7 +131,7 @@ impl Svg {
                 let rect = format!(
                     "<rect x=\"{x}\" y=\"{y}\" width=\"{cell}\" height=\"{cell}\" fill=\"{fill}\""
                 );
-                match named {
+                match tooltips {
                     Some(axes) => {
                         let (query, key) = (isolated(&axes.rows[i]), isolated(&axes.columns[j]));
                         let title = escape(&format!("{query} ← {key}: {weight:.2}"));
@@ -162,7 +167,7 @@ impl Svg {
         self.line(format_args!("</g>"));
     }
 
-    /// Which colour is which weight.
+    /// The colour scale.
     fn legend(&mut self, layout: &Layout) {
         let (x, y, h) = layout.legend;
         self.line(format_args!(
@@ -183,24 +188,26 @@ impl Svg {
             "<rect x=\"{x}\" y=\"{y}\" width=\"{LEGEND_WIDTH}\" height=\"{h}\" \
              fill=\"url(#weight)\" stroke=\"{FRAME}\" stroke-width=\"1\"/>"
         ));
-        for (place, weight) in [(0.0, "1"), (0.5, "0.5"), (1.0, "0")] {
+        for (height, weight) in [(0.0, "1"), (0.5, "0.5"), (1.0, "0")] {
             let x = tenths(x + LEGEND_WIDTH + GAP);
-            let y = tenths(y + place * h + 0.35 * LEGEND_FONT);
+            let y = tenths(y + height * h + 0.35 * LEGEND_FONT);
             self.line(format_args!("<text x=\"{x}\" y=\"{y}\">{weight}</text>"));
         }
         self.line(format_args!("</g>"));
     }
 }
 
-/// So that the arrow after it points the same way in every script.
+/// The text with isolated writing direction, so that the arrow after it points the same way in every
+/// script.
 fn isolated(label: &Label) -> String {
-    match label.rtl {
-        true => format!("\u{2068}{}\u{2069}", label.text()),
-        false => label.text().into(),
+    if label.rtl {
+        format!("\u{2068}{}\u{2069}", label.text())
+    } else {
+        label.text().into()
     }
 }
 
-/// More digits would only make the file longer.
+/// Rounds to one decimal, which is precise enough and keeps the file small.
 fn tenths(x: f32) -> f32 {
     (x * 10.0).round() / 10.0
 }

@@ -1,5 +1,5 @@
-//! BLEU: how many of the hypothesis' n-grams are in the reference, times a penalty for brevity
-//! (Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation").
+//! BLEU: the geometric mean of n-gram precisions, times a brevity penalty (Papineni et al. 2002,
+//! "BLEU: a Method for Automatic Evaluation of Machine Translation").
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use super::{MetricError, Score, ngrams, pairs, shared_ngrams};
 
 const ORDER: usize = 4;
 
-/// Corpus BLEU with one reference: n up to 4, 13a tokenisation, case kept, exponential smoothing.
+/// Corpus BLEU with one reference: n up to 4, 13a tokenisation, case-sensitive, exponential smoothing.
 ///
-/// n-grams are counted over the whole corpus, so this is no average over sentences. Smoothing
-/// departs from the paper only where an order has no match: Chen and Cherry (2014), method 3.
+/// n-grams are counted over the whole corpus: the score is not an average over sentences. Smoothing
+/// differs from the paper only if an order has no match: Chen and Cherry (2014), method 3.
 pub fn bleu(
     hypotheses: &[impl AsRef<str>],
     references: &[impl AsRef<str>],
@@ -25,7 +25,7 @@ pub fn bleu(
     ))
 }
 
-/// All that BLEU needs to know of a segment, and, summed, of a corpus. n-grams are at index n - 1.
+/// The counts of a segment, or their sum over a corpus. n-grams are at index n - 1.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     hypothesis: u64, // tokens
@@ -34,7 +34,7 @@ struct Counts {
     totals: [u64; ORDER],
 }
 
-/// Numbers for words, from 1 on.
+/// Word ids, from 1.
 #[derive(Default)]
 struct Vocabulary(HashMap<String, u32>);
 
@@ -81,8 +81,9 @@ impl Counts {
         self.brevity_penalty() * (logs / ORDER as f64).exp()
     }
 
-    /// In percent. Nothing matches at any order: all are 0. No hypothesis is long enough for an
-    /// order: 0 from there on. Otherwise the k-th order without a match counts as 1 / 2ᵏ matches.
+    /// The precision of each order, in percent. If no order has a match, all are 0. If no hypothesis
+    /// is long enough for an order, that order and all higher ones are 0. Otherwise the k-th order
+    /// without a match counts as 1 / 2ᵏ matches.
     fn precisions(&self) -> [f64; ORDER] {
         let mut precisions = [0.0; ORDER];
         if self.matches == [0; ORDER] {
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_bleu_equal_sacrebleus() {
+    fn lengths_brevity_penalty_and_precisions_equal_sacrebleu() {
         for corpus in golden().corpora {
             let name = &corpus.name;
             let counts = corpus_counts(&corpus.hypotheses, &corpus.references).unwrap();
@@ -177,13 +178,13 @@ mod tests {
     #[test]
     fn the_order_of_segments_does_not_matter() {
         let (hypotheses, references) = (["a b c d e", "f g h i"], ["a b c d x", "f g h i j"]);
-        let turned = |mut lines: [&'static str; 2]| {
+        let reversed = |mut lines: [&'static str; 2]| {
             lines.reverse();
             lines
         };
         assert_eq!(
             bleu(&hypotheses, &references),
-            bleu(&turned(hypotheses), &turned(references))
+            bleu(&reversed(hypotheses), &reversed(references))
         );
     }
 }

@@ -6,10 +6,10 @@ use super::{MetricError, Score, is_space, ngrams, pairs, shared_ngrams};
 const ORDER: usize = 6;
 const BETA: f64 = 2.0;
 
-/// Corpus chrF2 with one reference: n up to 6, no word n-grams, case kept, whitespace left out.
+/// Corpus chrF2 with one reference: n up to 6, no word n-grams, case-sensitive, without whitespace.
 ///
-/// β = 2 weighs recall twice as much as precision (Popović 2016). As in sacreBLEU, only orders that
-/// occur on both sides count, and no epsilon is added to them.
+/// β = 2 weighs recall twice as much as precision (Popović 2016). As in sacreBLEU, only orders with
+/// n-grams in both hypotheses and references count, and no epsilon is added.
 pub fn chrf(
     hypotheses: &[impl AsRef<str>],
     references: &[impl AsRef<str>],
@@ -26,7 +26,7 @@ pub fn chrf(
     ))
 }
 
-/// All that chrF needs to know of a segment, and, summed, of a corpus. n-grams are at index n - 1.
+/// The counts of a segment, or their sum over a corpus. n-grams are at index n - 1.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     hypothesis: [u64; ORDER],
@@ -34,7 +34,7 @@ struct Counts {
     matches: [u64; ORDER],
 }
 
-/// One for each character that is not whitespace; never 0.
+/// A symbol for each non-whitespace character; never 0.
 fn symbols(line: &str) -> Vec<u32> {
     let characters = line.chars().filter(|&c| !is_space(c));
     characters.map(|c| u32::from(c) + 1).collect()
@@ -44,7 +44,7 @@ impl Counts {
     fn segment(hypothesis: &[u32], reference: &[u32]) -> Self {
         let of_reference = std::array::from_fn(|i| ngrams(reference.len(), i + 1));
         Self {
-            // A reference too short for an order cannot speak against the hypothesis there.
+            // As in sacreBLEU, n-grams of the hypothesis do not count if the reference has none.
             hypothesis: std::array::from_fn(|i| match of_reference[i] {
                 0 => 0,
                 _ => ngrams(hypothesis.len(), i + 1),

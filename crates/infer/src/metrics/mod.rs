@@ -1,8 +1,8 @@
-//! How good is a translation: corpus BLEU and chrF2, equal to sacreBLEU 2.6.0's.
+//! Corpus BLEU and chrF2, equal to those of sacreBLEU 2.6.0.
 //!
-//! Scores out of different tokenisations or smoothings cannot be compared, so a score travels with a
-//! signature that says how it was made (Post 2018, "A Call for Clarity in Reporting BLEU Scores").
-//! Ours differs from sacreBLEU's in the `version` alone.
+//! Scores with different tokenisation or smoothing are not comparable, so each score has a signature
+//! with its settings (Post 2018, "A Call for Clarity in Reporting BLEU Scores"). The signature
+//! differs from sacreBLEU's only in `version`.
 
 mod bleu;
 mod chrf;
@@ -15,36 +15,36 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 pub use bleu::bleu;
 pub use chrf::chrf;
 
-/// What every metric reports.
+/// The score of a corpus.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Score {
-    /// As sacreBLEU spells it: `BLEU`, `chrF2`.
+    /// The metric's name as in sacreBLEU: `BLEU`, `chrF2`.
     pub name: &'static str,
     /// From 0 to 100, unrounded.
     pub score: f64,
-    /// How the score was made: `key:value` pairs joined by `|`.
+    /// The metric's settings: `key:value` pairs joined by `|`.
     pub signature: String,
-    /// What sacreBLEU prints after the score; empty for chrF.
+    /// The details that sacreBLEU prints after the score; empty for chrF.
     pub verbose: String,
 }
 
-/// The corpora cannot be scored.
+/// Why a corpus cannot be scored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MetricError {
     #[error(
         "cannot score {hypotheses} hypotheses against {references} references: \
-         each hypothesis needs the reference on the same line"
+         each hypothesis needs one reference, on the same line"
     )]
     Lengths {
         hypotheses: usize,
         references: usize,
     },
-    #[error("cannot score an empty corpus: there is neither a hypothesis nor a reference")]
+    #[error("cannot score an empty corpus: there are no hypotheses and no references")]
     Empty,
 }
 
 impl Score {
-    /// `settings` describe the metric; what holds of every score here is added on both sides.
+    /// `settings` are the metric's part of the signature, between `nrefs` and `version`.
     fn new(name: &'static str, score: f64, settings: &str, verbose: String) -> Self {
         let version = env!("CARGO_PKG_VERSION");
         let signature = format!("nrefs:1|{settings}|version:attend-{version}");
@@ -56,13 +56,13 @@ impl Score {
         }
     }
 
-    /// sacreBLEU's JSON object for this score. A `Value` may sort its keys; serializing the score
-    /// itself, as [`json`] does, keeps sacreBLEU's order.
+    /// The score as sacreBLEU's JSON object. A `Value` may sort its keys; [`json`] serializes the
+    /// score directly, which keeps sacreBLEU's order.
     pub fn json(&self) -> serde_json::Value {
         serde_json::to_value(self).expect("strings and a finite number always serialize")
     }
 
-    /// The score and what follows it: `60.18 82.6/70.0/52.9/42.9 (BP = …)`, or `60.18` alone.
+    /// The score and its details: `60.18 82.6/70.0/52.9/42.9 (BP = …)`, or only `60.18`.
     fn value(&self) -> String {
         format!("{:.2} {}", self.score, self.verbose)
             .trim_end()
@@ -126,7 +126,8 @@ fn object(score: &Score) -> String {
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
-/// Through text, as sacreBLEU rounds: multiplying and dividing by 100 can end on the other side.
+/// Rounds to two decimals by formatting, as sacreBLEU does. Multiplying by 100, rounding and dividing
+/// can round a tie the other way.
 fn two_decimals(score: f64) -> f64 {
     let text = format!("{score:.2}");
     text.parse().expect("a printed number parses")
@@ -150,21 +151,24 @@ fn pairs<'a>(
     }
 }
 
-/// What Python calls whitespace: Unicode's, and the four separators U+001C to U+001F.
+/// Whitespace as defined by Python's `str.isspace`: that of Unicode, and the separators U+001C to
+/// U+001F.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
 }
 
-/// How many n-grams a sequence of that length has.
+/// The number of n-grams in a sequence of this length.
 fn ngrams(length: usize, n: usize) -> u64 {
     (length + 1).saturating_sub(n) as u64
 }
 
-/// How many n-grams two sequences share, for n from 1 to `N`; one that occurs i times on one side
-/// and k times on the other is shared min(i, k) times (the clipped counts of Papineni et al. 2002).
+/// The number of n-grams that two sequences share, for n from 1 to `N`. An n-gram that occurs i times
+/// in one and k times in the other is shared min(i, k) times (the clipped counts of Papineni et al.
+/// 2002).
 ///
-/// Symbols are not zero and fit into 128 / `N` bits. So the `N` symbols that begin at a position fit
-/// into one number, in which the first n are an n-gram: sorted once, all orders are in order.
+/// Symbols are nonzero and fit into 128 / `N` bits, so the `N` symbols from a position on fit into one
+/// integer. Its leading n symbols are the n-gram at that position, so sorting once sorts the n-grams
+/// of every order.
 fn shared_ngrams<const N: usize>(left: &[u32], right: &[u32]) -> [u64; N] {
     let bits = 128 / N;
     let sorted = |symbols: &[u32]| -> Vec<u128> {
@@ -184,9 +188,9 @@ fn shared_ngrams<const N: usize>(left: &[u32], right: &[u32]) -> [u64; N] {
         let (mut l, mut r, mut shared) = (0, 0, 0);
         while l < left.len() && r < right.len() {
             let (a, b) = (left[l] >> unused, right[r] >> unused);
-            // Near the end of a sequence the last symbol is missing: that is no n-gram.
-            let whole = a & ((1 << bits) - 1) != 0;
-            shared += u64::from(a == b && whole);
+            // Near the end of a sequence the last symbols are missing, so there is no n-gram.
+            let complete = a & ((1 << bits) - 1) != 0;
+            shared += u64::from(a == b && complete);
             l += usize::from(a <= b);
             r += usize::from(b <= a);
         }
@@ -199,7 +203,7 @@ mod tests {
     use super::*;
     use serde::Deserialize;
 
-    /// What sacreBLEU said; `scripts/golden/sacrebleu.py` asks it.
+    /// The output of sacreBLEU, written by `scripts/golden/sacrebleu.py`.
     #[derive(Deserialize)]
     pub(super) struct Golden {
         pub(super) tokens: Vec<(String, String)>,
@@ -239,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn one_or_several_scores_print_as_sacrebleu_prints_them() {
+    fn text_and_json_of_one_or_more_scores_equal_sacrebleu() {
         let cli = golden().cli;
         let bleu = bleu(&cli.hypotheses, &cli.references).unwrap();
         let chrf = chrf(&cli.hypotheses, &cli.references).unwrap();
@@ -253,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn unequal_or_empty_corpora_are_errors_that_say_so() {
+    fn corpora_of_unequal_length_or_without_lines_are_errors() {
         let lengths = MetricError::Lengths {
             hypotheses: 1,
             references: 2,
@@ -267,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_ngrams_are_clipped_and_whole() {
+    fn shared_ngrams_are_clipped_and_complete() {
         assert_eq!(shared_ngrams::<4>(&[1, 1, 1], &[1, 1]), [2, 1, 0, 0]);
         assert_eq!(shared_ngrams::<4>(&[2, 1], &[3, 1]), [1, 0, 0, 0]);
         assert_eq!(shared_ngrams::<4>(&[], &[1]), [0; 4]);
@@ -276,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn whitespace_is_what_python_calls_whitespace() {
+    fn whitespace_is_that_of_python() {
         let spaces = ('\0'..=char::MAX).filter(|&c| is_space(c)).count();
         assert_eq!(spaces, 29); // len([c for c in map(chr, range(0x110000)) if c.isspace()])
         assert!(is_space('\u{1f}') && is_space('\u{2028}') && !is_space('\u{200b}'));

@@ -1,19 +1,19 @@
 //! The tokenisation of NIST's `mteval-v13a.pl`, which WMT and sacreBLEU (Post 2018) use by default.
 //!
-//! It is for Western languages: ASCII punctuation is set apart from words, except the apostrophe,
-//! the hyphen after anything but a digit, and periods and commas inside numbers.
+//! It is designed for Western languages: ASCII punctuation is separated from words, except
+//! apostrophes, hyphens that do not follow a digit, and periods and commas inside numbers.
 
 use super::is_space;
 
-/// The words of a line, with one space between them.
+/// The tokens of a line, separated by single spaces.
 pub(super) fn tokenize(line: &str) -> String {
     let line = line.trim_end_matches(is_space);
     let line = line.replace("<skipped>", "");
     let line = line.replace("-\n", "").replace('\n', " ");
     let line = entities(line);
 
-    // Each rule sees what the rule before it wrote; the spaces at the ends give the first and the
-    // last character a neighbour.
+    // Each rule applies to the output of the previous one. The spaces at the ends give the first and
+    // last character a neighbour to match.
     let line = punctuation(&format!(" {line} "));
     let line = replace_pairs(&line, not_digit, point, ["", " ", " "]);
     let line = replace_pairs(&line, point, not_digit, [" ", " ", ""]);
@@ -23,7 +23,7 @@ pub(super) fn tokenize(line: &str) -> String {
     words.join(" ")
 }
 
-/// In this order: `&amp;lt;` becomes `<`, but `&amp;quot;` becomes `&quot;`.
+/// Replaces entities in this order: `&amp;lt;` becomes `<`, but `&amp;quot;` becomes `&quot;`.
 fn entities(line: String) -> String {
     if !line.contains('&') {
         return line;
@@ -34,7 +34,7 @@ fn entities(line: String) -> String {
         .replace("&gt;", ">")
 }
 
-/// Spaces around all ASCII punctuation but `'`, `,`, `-` and `.`.
+/// Adds spaces around all ASCII punctuation except `'`, `,`, `-` and `.`.
 fn punctuation(line: &str) -> String {
     let mut out = String::with_capacity(2 * line.len());
     for c in line.chars() {
@@ -48,8 +48,8 @@ fn punctuation(line: &str) -> String {
     out
 }
 
-/// Replaces neighbours `ab` by `spaces[0] a spaces[1] b spaces[2]`, from left to right as a regular
-/// expression would: the `b` of one match is not the `a` of the next.
+/// Replaces adjacent characters `ab` by `spaces[0] a spaces[1] b spaces[2]`, from left to right. As
+/// with a regular expression, matches do not overlap: the `b` of one is not the `a` of the next.
 fn replace_pairs(
     line: &str,
     first: impl Fn(char) -> bool,
@@ -77,7 +77,7 @@ fn point(c: char) -> bool {
     matches!(c, '.' | ',')
 }
 
-/// The digits of other scripts are no digits here.
+/// ASCII digits only.
 fn digit(c: char) -> bool {
     c.is_ascii_digit()
 }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_tokenized_as_sacrebleu_tokenizes_it() {
+    fn tokens_equal_sacrebleu() {
         for (line, tokens) in super::super::tests::golden().tokens {
             assert_eq!(tokenize(&line), tokens, "{line:?}");
         }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn entities_are_replaced_one_after_the_other() {
+    fn entities_are_replaced_in_order() {
         assert_eq!(tokenize("&amp;lt; &amp;quot;"), "< & quot ;");
     }
 }

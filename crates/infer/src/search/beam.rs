@@ -1,12 +1,12 @@
 use super::row::{Candidate, Row, likeliest};
-use super::{Found, Last, Next, Rules, Strategy};
+use super::{Criteria, Found, Next, Strategy};
 
 /// Beam search as Hugging Face's `generate` does it, with `early_stopping` off.
 pub(crate) struct Beam {
-    rules: Rules,
+    criteria: Criteria,
     width: usize,
     length: usize,
-    /// Hypotheses that go on, one for each row, likeliest first.
+    /// Hypotheses that continue, one for each row, likeliest first.
     running: Vec<Running>,
     /// Hypotheses that have ended, at most `width`, best score first.
     finished: Vec<Found>,
@@ -19,9 +19,9 @@ struct Running {
 }
 
 impl Beam {
-    pub(crate) fn new(width: usize, rules: Rules) -> Self {
+    pub(crate) fn new(width: usize, criteria: Criteria) -> Self {
         Self {
-            rules,
+            criteria,
             width,
             length: 0,
             running: vec![Running::default()],
@@ -29,21 +29,17 @@ impl Beam {
         }
     }
 
-    /// Enough that `width` of them do not end, since each row ends in one way only and just the
-    /// best `width` candidates may end.
+    /// Enough that `width` of them do not end: each row ends in one way only, and only the best `width`
+    /// candidates may end. Where rules forbid every word of every row, the rows end as they are.
     fn candidates(&self, rows: &[Row]) -> Vec<Candidate> {
-        let sums = self.running.iter().map(|hypothesis| hypothesis.sum);
-        match self.length >= self.rules.limit && self.rules.last == Last::Eos {
-            true => (0..)
-                .zip(sums)
-                .map(|(row, sum)| Candidate {
-                    row,
-                    token: self.rules.eos,
-                    sum,
-                })
-                .collect(),
-            false => likeliest(2 * self.width, rows, sums),
+        let sums = || self.running.iter().map(|hypothesis| hypothesis.sum);
+        let candidates = likeliest(2 * self.width, rows, sums());
+        if !candidates.is_empty() {
+            return candidates;
         }
+        let token = self.criteria.eos;
+        let end = |(row, sum)| Candidate { row, token, sum };
+        (0..).zip(sums()).map(end).collect()
     }
 
     fn extended(&self, candidate: &Candidate) -> Vec<u32> {
@@ -54,51 +50,56 @@ impl Beam {
 
     /// Keeps the `width` best; of equals, those that came first.
     fn end(&mut self, candidate: &Candidate) {
-        let found = self.rules.found(self.extended(candidate), candidate.sum);
+        let found = self.criteria.found(self.extended(candidate), candidate.sum);
         let place = self.finished.partition_point(|f| f.score >= found.score);
         self.finished.insert(place, found);
         self.finished.truncate(self.width);
     }
 
-    /// Whether the best running hypothesis, were it to end as it stands, would not beat the worst
-    /// finished one. It may yet, given time, but that is where Hugging Face stops.
+    /// Whether the best running hypothesis, if it ended now, would not beat the worst finished one. A longer
+    /// continuation still might, but this is where Hugging Face stops.
     fn is_over(&self) -> bool {
         let Some(best) = self.running.first() else {
             return true; // a vocabulary so small that everything has ended
         };
-        let best = self.rules.score(best.sum, self.length);
+        let best = self.criteria.score(best.sum, self.length);
         self.finished.len() == self.width && self.finished.iter().all(|f| best <= f.score)
     }
 }
 
 impl Strategy for Beam {
+    fn tokens(&self, row: usize) -> &[u32] {
+        &self.running[row].tokens
+    }
+
     fn advance(&mut self, rows: &[Row]) -> Next {
         self.length += 1;
-        let at_limit = self.length >= self.rules.limit;
+        let at_limit = self.length >= self.criteria.limit;
         let candidates = self.candidates(rows);
-        // An end that is not among the best is lost, else short translations would fill the list.
+        // An end that is not among the best `width` is dropped, else short translations would fill the list.
         for candidate in candidates.iter().take(self.width) {
-            if at_limit || candidate.token == self.rules.eos {
+            if at_limit || candidate.token == self.criteria.eos {
                 self.end(candidate);
             }
         }
         if at_limit {
             return Next::Done;
         }
-        let open = candidates.iter().filter(|c| c.token != self.rules.eos);
+        let open = candidates.iter().filter(|c| c.token != self.criteria.eos);
         let open: Vec<&Candidate> = open.take(self.width).collect();
         let running = open.iter().map(|candidate| Running {
             tokens: self.extended(candidate),
             sum: candidate.sum,
         });
         self.running = running.collect();
-        match self.is_over() {
-            true => Next::Done,
-            false => Next::Rows(open.iter().map(|c| (c.row, c.token)).collect()),
+        if self.is_over() {
+            Next::Done
+        } else {
+            Next::Rows(open.iter().map(|c| (c.row, c.token)).collect())
         }
     }
 
-    fn finish(self) -> Vec<Found> {
-        self.finished
+    fn finish(&mut self) -> Vec<Found> {
+        std::mem::take(&mut self.finished)
     }
 }

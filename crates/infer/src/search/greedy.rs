@@ -1,17 +1,17 @@
 use super::row::{Row, likeliest};
-use super::{Found, Last, Next, Rules, Strategy};
+use super::{Criteria, Found, Next, Strategy};
 
 /// The likeliest token, then the likeliest token after it, until `</s>`.
 pub(crate) struct Greedy {
-    rules: Rules,
+    criteria: Criteria,
     tokens: Vec<u32>,
     sum: f64,
 }
 
 impl Greedy {
-    pub(crate) fn new(rules: Rules) -> Self {
+    pub(crate) fn new(criteria: Criteria) -> Self {
         Self {
-            rules,
+            criteria,
             tokens: Vec::new(),
             sum: 0.0,
         }
@@ -19,27 +19,26 @@ impl Greedy {
 }
 
 impl Strategy for Greedy {
+    fn tokens(&self, _: usize) -> &[u32] {
+        &self.tokens
+    }
+
     fn advance(&mut self, rows: &[Row]) -> Next {
-        let Rules {
-            eos, limit, last, ..
-        } = self.rules;
-        let at_limit = self.tokens.len() + 1 >= limit;
-        let (token, sum) = match at_limit && last == Last::Eos {
-            true => (eos, self.sum),
-            false => {
-                let best = likeliest(1, rows, [self.sum])[0];
-                (best.token, best.sum)
-            }
-        };
+        let Criteria { eos, limit, .. } = self.criteria;
+        // Where every word is forbidden, the translation ends.
+        let best = likeliest(1, rows, [self.sum]).first().copied();
+        let token = best.map_or(eos, |best| best.token);
+        self.sum = best.map_or(self.sum, |best| best.sum);
         self.tokens.push(token);
-        self.sum = sum;
-        match at_limit || token == eos {
-            true => Next::Done,
-            false => Next::Rows(vec![(0, token)]),
+        if token == eos || self.tokens.len() >= limit {
+            Next::Done
+        } else {
+            Next::Rows(vec![(0, token)])
         }
     }
 
-    fn finish(self) -> Vec<Found> {
-        vec![self.rules.found(self.tokens, self.sum)]
+    fn finish(&mut self) -> Vec<Found> {
+        let tokens = std::mem::take(&mut self.tokens);
+        vec![self.criteria.found(tokens, self.sum)]
     }
 }

@@ -1,24 +1,31 @@
 //! A source sentence to its likeliest translations: the one loop that every strategy shares.
 //!
-//! A strategy is the search of one sentence. After every step of the model it reads the logits of
-//! its rows (the hypotheses it follows) and answers which of them go on, and with which tokens.
+//! After every step of the model, the rules of a sentence change the scores of its rows (the hypotheses it
+//! follows), and its strategy chooses which rows continue, and with which tokens:
+//!
+//! ```text
+//! step -> logits of each row -> rules -> strategy -> rows and tokens of the next step
+//! ```
 //!
 //! r rows of all sentences, w words of the target vocabulary.
 
 mod beam;
-#[cfg(test)]
-mod golden;
 mod greedy;
 mod row;
+mod rules;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 
-use attend_model::{Packed, Pass, Seq2Seq};
+use attend_batch::Source;
+use attend_model::{KeptRows, Pass, Step};
 use rayon::prelude::*;
 
 pub(crate) use beam::Beam;
 pub(crate) use greedy::Greedy;
 use row::{Logits, Row};
+pub(crate) use rules::{EndAtLimit, Rule};
 
 use crate::{LengthMeasure, Result};
 
@@ -31,45 +38,17 @@ pub(crate) struct Found {
     pub(crate) score: f64,
 }
 
-/// What the search of a sentence keeps to.
+/// When the search of a sentence ends, and how translations are ranked.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct Criteria {
     pub(crate) eos: u32,
     pub(crate) length_penalty: f32,
     pub(crate) length_measure: LengthMeasure,
-    /// The most tokens, `</s>` included.
+    /// The most tokens, `</s>` included. A hypothesis that reaches it ends as it is.
     pub(crate) limit: usize,
-    pub(crate) last: Last,
 }
 
-/// What the last token that `limit` allows may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Last {
-    /// Only `</s>`, which then is certain and costs nothing: MarianMT's `forced_eos_token_id`.
-    Eos,
-    /// Any token: what is still going is taken as it is.
-    #[cfg_attr(not(test), expect(dead_code))] // Hugging Face's default, to compare with
-    Any,
-}
-
-/// The search of one sentence. It begins with one row, which has read the start token.
-pub(crate) trait Strategy: Send {
-    /// What to do, given what the model says of each row's next word.
-    fn advance(&mut self, rows: &[Row]) -> Next;
-
-    /// Best first, at least one.
-    fn finish(self) -> Vec<Found>;
-}
-
-/// What happens to the rows of a sentence.
-pub(crate) enum Next {
-    /// The search is over.
-    Done,
-    /// The rows that go on, each with its next token. A row may go on more than once.
-    Rows(Vec<(usize, u32)>),
-}
-
-impl Rules {
+impl Criteria {
     fn score(&self, sum: f64, length: usize) -> f64 {
         sum / self
             .length_measure
@@ -83,60 +62,97 @@ impl Rules {
     }
 }
 
+/// The search of one sentence: what may change its scores, and what chooses.
+pub(crate) struct Search {
+    pub(crate) rules: Vec<Box<dyn Rule>>,
+    pub(crate) strategy: Box<dyn Strategy>,
+}
+
+/// Chooses which hypotheses of a sentence continue. It begins with one, which has read the start token.
+pub(crate) trait Strategy: Send {
+    /// The tokens of a row's hypothesis so far.
+    fn tokens(&self, row: usize) -> &[u32];
+
+    /// Chooses, given the scores of each row's next word.
+    fn advance(&mut self, rows: &[Row]) -> Next;
+
+    /// The translations found, best first, at least one. Called once, at the end.
+    fn finish(&mut self) -> Vec<Found>;
+}
+
+/// What happens to the rows of a sentence.
+pub(crate) enum Next {
+    /// The search is over.
+    Done,
+    /// The rows that continue, each with its next token. A row may continue more than once.
+    Rows(Vec<(usize, u32)>),
+}
+
 /// A sentence whose search is not over.
-struct Going<S> {
+struct Active {
     sentence: usize,
-    strategy: S,
+    search: Search,
     /// Its rows of the model's state.
     rows: Range<usize>,
 }
 
-/// The translations of every sentence, as its strategy finds them. Sentences that are done leave
-/// the batch.
-pub(crate) fn search<S: Strategy>(
-    model: &dyn Seq2Seq,
-    source: &Packed,
-    strategies: Vec<S>,
+impl Active {
+    fn advance(&mut self, logits: Logits) -> Result<Next> {
+        let Search { rules, strategy } = &mut self.search;
+        let rows = self.rows.clone().enumerate();
+        let rows = rows.map(|(i, row)| logits.row(row, strategy.tokens(i), rules));
+        let rows = rows.collect::<Result<Vec<Row>>>()?;
+        Ok(strategy.advance(&rows))
+    }
+}
+
+/// The translations of every sentence, as its search finds them. Sentences that are done leave the batch.
+pub(crate) fn search(
+    model: &dyn Step,
+    source: &Source,
+    searches: Vec<Search>,
     pass: &Pass,
 ) -> Result<Vec<Vec<Found>>> {
-    let sentences = source.segments.count();
-    assert_eq!(sentences, strategies.len(), "one strategy per sentence");
+    let sentences = source.segments().count();
+    assert_eq!(sentences, searches.len(), "one search per sentence");
     let mut found = vec![Vec::new(); sentences];
-    let mut going: Vec<Going<S>> = (0..)
-        .zip(strategies)
-        .map(|(sentence, strategy)| Going {
+    let mut active: Vec<Active> = (0..)
+        .zip(searches)
+        .map(|(sentence, search)| Active {
             sentence,
-            strategy,
+            search,
             rows: sentence..sentence + 1,
         })
         .collect();
     let mut last = vec![model.start_token(); sentences]; // (r)
     let mut state = model.start(&model.encode(source, pass)?, 1, pass)?;
-    while !going.is_empty() {
-        let logits = model.step(&mut state, &last, pass)?; // (r, w)
-        let answers: Vec<Next> = Logits::read(&logits, |logits| {
-            let advance =
-                |it: &mut Going<S>| Ok(it.strategy.advance(&logits.rows(it.rows.clone())?));
-            going.par_iter_mut().map(advance).collect()
+    while !active.is_empty() {
+        let logits = state.step(&last, None)?; // (r, w)
+        let answers: Vec<Next> = Logits::lend(&logits, |logits| {
+            let advance = |sentence: &mut Active| sentence.advance(logits);
+            active.par_iter_mut().map(advance).collect()
         })?;
 
         last.clear();
         let mut kept = Vec::new();
-        let mut still = Vec::new();
-        for (place, (mut it, next)) in going.into_iter().zip(answers).enumerate() {
+        let mut still_active = Vec::new();
+        for (place, (mut sentence, next)) in active.into_iter().zip(answers).enumerate() {
             match next {
-                Next::Done => found[it.sentence] = it.strategy.finish(),
+                Next::Done => found[sentence.sentence] = sentence.search.strategy.finish(),
                 Next::Rows(next) => {
-                    let rows = next.iter().map(|(row, _)| it.rows.start + row);
-                    kept.push((place, rows.collect::<Vec<_>>()));
-                    it.rows = last.len()..last.len() + next.len();
+                    let rows = next.iter().map(|(row, _)| sentence.rows.start + row);
+                    kept.push(KeptRows {
+                        sentence: place,
+                        rows: rows.collect(),
+                    });
+                    sentence.rows = last.len()..last.len() + next.len();
                     last.extend(next.iter().map(|(_, token)| token));
-                    still.push(it);
+                    still_active.push(sentence);
                 }
             }
         }
-        going = still;
-        if !going.is_empty() {
+        active = still_active;
+        if !active.is_empty() {
             state.select(&kept)?;
         }
     }

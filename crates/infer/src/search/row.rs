@@ -1,10 +1,11 @@
-//! What the model says of the next word.
+//! What the model predicts for the next word.
 
-use std::ops::Range;
+use std::borrow::Cow;
 
-use attend_model::log_sum_exp;
+use attend_ops::log_sum_exp;
 use candle_core::{DType, Device, Storage, Tensor};
 
+use super::Rule;
 use crate::{Error, Result};
 
 /// The logits of a step, `[r, w]`, where the CPU can read them.
@@ -14,13 +15,13 @@ pub(super) struct Logits<'a> {
     words: usize,
 }
 
-/// One hypothesis: the logits of its next word, and what makes log-probabilities of them.
+/// The next word of one hypothesis: its logits after the rules, and what normalises them.
 pub(crate) struct Row<'a> {
-    logits: &'a [f32],
+    logits: Cow<'a, [f32]>,
     log_sum: f64,
 }
 
-/// A row that goes on with a token, and the log-probability of all its tokens then.
+/// A row with its next token, and the log-probability of all its tokens then.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Candidate {
     pub(super) row: usize,
@@ -29,39 +30,61 @@ pub(super) struct Candidate {
 }
 
 impl Logits<'_> {
-    /// Lends the logits to `f`, in place where they are on the CPU: they are the largest thing
-    /// that a step makes.
-    pub(super) fn read<T>(logits: &Tensor, f: impl FnOnce(Logits) -> Result<T>) -> Result<T> {
+    /// Lends the logits to `f`, without a copy where they are on the CPU: they are the largest tensor of a step.
+    pub(super) fn lend<T>(logits: &Tensor, f: impl FnOnce(Logits) -> Result<T>) -> Result<T> {
         let (rows, words) = logits.dims2()?;
         let logits = logits.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
         let logits = logits.contiguous()?;
         let (storage, layout) = logits.storage_and_layout();
         let Storage::Cpu(storage) = &*storage else {
-            unreachable!("a tensor that was moved to the CPU is there");
+            unreachable!("the tensor was moved to the CPU");
         };
         let start = layout.start_offset();
         let values = &storage.as_slice()?[start..start + rows * words];
         f(Logits { values, words })
     }
 
-    pub(super) fn rows(&self, rows: Range<usize>) -> Result<Vec<Row<'_>>> {
-        let rows = &self.values[rows.start * self.words..rows.end * self.words];
-        rows.chunks_exact(self.words).map(Row::new).collect()
+    /// One row, changed by the rules that apply to a hypothesis of these tokens.
+    pub(super) fn row(
+        &self,
+        row: usize,
+        tokens: &[u32],
+        rules: &[Box<dyn Rule>],
+    ) -> Result<Row<'_>> {
+        let logits = &self.values[row * self.words..][..self.words];
+        let applying: Vec<_> = rules.iter().filter(|rule| rule.applies(tokens)).collect();
+        if applying.is_empty() {
+            return Row::new(logits);
+        }
+        let mut logits = logits.to_vec();
+        if logits.iter().any(|logit| logit.is_nan()) {
+            return Err(Error::NotANumber);
+        }
+        for rule in applying {
+            rule.apply(tokens, &mut logits);
+        }
+        Ok(Row {
+            log_sum: log_sum_exp(&logits),
+            logits: logits.into(),
+        })
     }
 }
 
 impl<'a> Row<'a> {
     fn new(logits: &'a [f32]) -> Result<Self> {
         let log_sum = log_sum_exp(logits);
-        match log_sum.is_finite() {
-            true => Ok(Self { logits, log_sum }),
-            false => Err(Error::NotANumber),
+        if !log_sum.is_finite() {
+            return Err(Error::NotANumber);
         }
+        Ok(Self {
+            logits: logits.into(),
+            log_sum,
+        })
     }
 }
 
-/// The `count` likeliest ways for the rows to go on, best first; of equals the first row's first
-/// token. `sums` are the log-probabilities of the rows so far.
+/// The `count` likeliest continuations of the rows, best first; of equals the first row's first token. Forbidden
+/// words are not among them, so that there may be fewer. `sums` are the log-probabilities of the rows so far.
 pub(super) fn likeliest(
     count: usize,
     rows: &[Row],
@@ -71,9 +94,9 @@ pub(super) fn likeliest(
     let mut to_beat = f64::NEG_INFINITY;
     for (row, (scores, sum)) in rows.iter().zip(sums).enumerate() {
         let base = sum - scores.log_sum;
-        for (token, &logit) in (0..).zip(scores.logits) {
+        for (token, &logit) in (0..).zip(&*scores.logits) {
             let sum = base + f64::from(logit);
-            if sum <= to_beat && best.len() == count {
+            if logit == f32::NEG_INFINITY || sum <= to_beat && best.len() == count {
                 continue;
             }
             let place = best.partition_point(|other| other.sum >= sum);

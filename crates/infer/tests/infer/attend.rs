@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use attend_infer::{Aligner, Alignment, Error, Translator};
-use attend_model::{AttentionChoice, AttentionConfig, Path as OpsPath, Place};
+use attend_model::{AttentionChoice, AttentionConfig, Kernels, Place};
 use roxmltree::Document;
 
 use crate::command::{assert_error, infer};
@@ -14,7 +14,7 @@ const TARGET: &str = "die kleine Katze schläft";
 
 fn align(fixture: &Fixture, text: &str, target: Option<&str>) -> Alignment {
     let (model, tokenizers) = (&*fixture.model, &fixture.tokenizers);
-    let aligner = Aligner::new(model, tokenizers, &fixture.decode, OpsPath::Fused);
+    let aligner = Aligner::new(model, tokenizers, &fixture.decode, Kernels::Fused);
     aligner.align(text, target).unwrap()
 }
 
@@ -26,11 +26,11 @@ fn draw(folder: &Path, options: &[&str]) -> String {
 }
 
 #[test]
-fn every_map_has_a_piece_for_each_row_and_column_and_rows_add_up_to_one() {
+fn every_map_has_a_label_for_each_row_and_column_and_rows_sum_to_one() {
     for fixture in [Fixture::joint(), Fixture::separate()] {
         for target in [None, Some(TARGET)] {
             let alignment = align(&fixture, TEXT, target);
-            assert_eq!(alignment.maps.len(), 2 + 2 * 4); // one layer, two layers; two heads
+            assert_eq!(alignment.maps.len(), 2 + 2 * 4); // 1 encoder and 2 decoder layers, 2 heads
             for map in &alignment.maps {
                 let weights: Vec<Vec<f32>> = map.weights.to_vec2().unwrap();
                 assert_eq!(weights.len(), alignment.queries(map.place).len());
@@ -44,7 +44,7 @@ fn every_map_has_a_piece_for_each_row_and_column_and_rows_add_up_to_one() {
 }
 
 #[test]
-fn a_decoder_attends_to_what_it_has_read() {
+fn decoder_self_attention_keys_are_the_shifted_target() {
     let alignment = align(&Fixture::joint(), TEXT, Some(TARGET));
     let rows = alignment.queries(Place::Decoder);
     let columns = alignment.keys(Place::Decoder);
@@ -60,23 +60,23 @@ fn a_decoder_attends_to_what_it_has_read() {
 }
 
 #[test]
-fn without_a_target_the_models_own_translation_is_taken() {
+fn without_a_target_the_models_own_translation_is_aligned() {
     let fixture = Fixture::joint();
     let alignment = align(&fixture, TEXT, None);
     let target = &alignment.target;
     assert_eq!(target.pieces.len(), target.tokens.len());
     let (model, tokenizers) = (&*fixture.model, &fixture.tokenizers);
-    let translator = Translator::new(model, tokenizers, &fixture.decode, OpsPath::Fused);
+    let translator = Translator::new(model, tokenizers, &fixture.decode, Kernels::Fused);
     let own = &translator.translate(&[TEXT]).unwrap()[0];
     assert_eq!(target.text, own.text());
     assert_eq!(target.tokens, own.hypotheses[0].tokens);
 }
 
 #[test]
-fn a_sentence_without_a_word_is_refused() {
+fn an_empty_source_sentence_is_an_error() {
     let fixture = Fixture::joint();
     let (model, tokenizers) = (&*fixture.model, &fixture.tokenizers);
-    let aligner = Aligner::new(model, tokenizers, &fixture.decode, OpsPath::Fused);
+    let aligner = Aligner::new(model, tokenizers, &fixture.decode, Kernels::Fused);
     for text in ["", " \u{3000}"] {
         let error = aligner.align(text, Some("ein Hund")).unwrap_err();
         assert!(matches!(error, Error::Usage { .. }), "{error}");
@@ -111,7 +111,7 @@ fn a_grid_has_a_heatmap_for_every_head_of_every_layer() {
 }
 
 #[test]
-fn a_single_heatmap_tells_every_weight_and_what_it_is_of() {
+fn a_single_heatmap_has_a_tooltip_for_every_weight_and_a_description() {
     let (folder, _) = with_bundle();
     for options in [
         &["--mean"][..],
@@ -139,7 +139,7 @@ fn a_single_heatmap_tells_every_weight_and_what_it_is_of() {
 }
 
 #[test]
-fn a_recurrent_model_has_one_heatmap_and_without_attention_none() {
+fn a_recurrent_model_has_one_heatmap_and_none_without_attention() {
     let attention = AttentionChoice::Some(AttentionConfig::default());
     let folder = tempfile::tempdir().unwrap();
     let bundle = folder.path().join("bundle");
@@ -147,20 +147,20 @@ fn a_recurrent_model_has_one_heatmap_and_without_attention_none() {
     let svg = draw(folder.path(), &[]);
     let document = Document::parse(&svg).unwrap();
     assert_eq!(of_class(&document, "map").len(), 1);
-    assert!(!svg.contains("head 1"), "there is no other");
+    assert!(!svg.contains("head 1"), "a single head is not numbered");
     let check = |args: &str, error: &str, hint: &str| {
         let args: Vec<&str> = args.split(' ').collect();
         assert_error(folder.path(), &args, b"", error, hint);
     };
     check(
         "attend bundle --text cat --part encoder -o -",
-        "--part encoder: the model's encoder does not attend to itself",
-        "leave --part out",
+        "--part encoder: the model has no encoder self-attention",
+        "omit --part",
     );
     check(
         "attend bundle --text cat --layer 2 -o -",
-        "--layer 2: there is 1 layer",
-        "leave --layer out",
+        "--layer 2: this attention has 1 layer",
+        "omit --layer",
     );
     fs::remove_dir_all(&bundle).unwrap();
     Fixture::recurrent(AttentionChoice::None).write(&bundle);
@@ -172,7 +172,7 @@ fn a_recurrent_model_has_one_heatmap_and_without_attention_none() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_an_error_that_says_why() {
+fn invalid_layers_heads_and_output_paths_are_errors() {
     let (folder, _) = with_bundle();
     let folder = folder.path();
     let check = |args: &str, error: &str, hint: &str| {
@@ -180,25 +180,29 @@ fn what_cannot_be_drawn_is_an_error_that_says_why() {
         assert_error(folder, &args, b"", error, hint);
     };
     let layer = "attend bundle --text cat --layer 9 -o a.svg";
-    check(layer, "--layer 9: there are 2 layers", "from 1 to 2");
+    check(
+        layer,
+        "--layer 9: this attention has 2 layers",
+        "from 1 to 2",
+    );
     let head = "attend bundle --text cat --head 3 -o a.svg";
-    check(head, "--head 3: there are 2 heads", "from 1 to 2");
-    // Before the model is looked for.
+    check(head, "--head 3: this attention has 2 heads", "from 1 to 2");
+    // Output paths are checked before the model is opened.
     let name = "attend nowhere --text cat -o a.pdf";
-    check(name, "a.pdf: neither .svg nor .png", ".svg");
+    check(name, "a.pdf: not an .svg or .png file", ".svg");
     let bare = "attend nowhere --text cat -o svg";
-    check(bare, "svg: neither .svg nor .png", ".svg");
+    check(bare, "svg: not an .svg or .png file", ".svg");
     let folderless = "attend nowhere --text cat -o no/a.svg";
     check(
         folderless,
-        "cannot write no/a.svg: its folder is not there",
+        "cannot write no/a.svg: no such folder",
         "mkdir -p no",
     );
     assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "only the bundle");
 }
 
 #[test]
-fn a_picture_takes_the_place_of_the_one_before() {
+fn an_existing_picture_is_replaced() {
     let (folder, _) = with_bundle();
     let folder = folder.path();
     fs::write(folder.join("a.svg"), "x".repeat(1 << 20)).unwrap();
@@ -210,17 +214,17 @@ fn a_picture_takes_the_place_of_the_one_before() {
     assert_eq!(
         fs::read_dir(folder).unwrap().count(),
         2,
-        "nothing is left over"
+        "no temporary file is left"
     );
 }
 
 #[test]
 #[cfg(feature = "png")]
-fn a_png_is_a_png() {
+fn png_files_have_the_png_signature_and_are_not_empty() {
     let (folder, _) = with_bundle();
     let args = ["attend", "bundle", "--text", TEXT, "-o", "a.PNG"];
     let ran = infer(folder.path(), &args, b"");
-    assert_eq!((ran.code, &*ran.stdout), (0, "")); // on stderr perhaps that there are no fonts
+    assert_eq!((ran.code, &*ran.stdout), (0, "")); // stderr may warn about missing fonts
     let png = fs::read(folder.path().join("a.PNG")).unwrap();
     assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
     assert!(png.len() > 2000, "{} bytes", png.len());

@@ -1,8 +1,9 @@
 use std::fs;
 use std::path::Path;
 
+use attend_batch::Packed;
 use attend_infer::{Bundle, Error};
-use attend_model::{Packed, Pass, Path as OpsPath, Seq2Seq};
+use attend_model::{Kernels, Pass, Seq2Seq};
 use candle_core::{DType, Device, Tensor};
 
 use crate::fixture::{Fixture, with_bundle};
@@ -19,16 +20,16 @@ fn message(folder: &Path) -> String {
 }
 
 fn logits(model: &dyn Seq2Seq) -> Vec<Vec<f32>> {
-    let pass = Pass::eval(OpsPath::Fused);
-    let source = Packed::of_sentences(&[vec![3, 5, 0], vec![4, 0]]);
-    let memory = model.encode(&source, &pass).unwrap();
+    let pass = Pass::eval(Kernels::Fused);
+    let source = Packed::of_sentences([vec![3, 5, 0], vec![4, 0]]);
+    let memory = model.encode(&source.into(), &pass).unwrap();
     let mut state = model.start(&memory, 1, &pass).unwrap();
-    let logits = model.step(&mut state, &[5, 6], &pass).unwrap();
+    let logits = state.step(&[5, 6], None).unwrap();
     logits.to_vec2().unwrap()
 }
 
 #[test]
-fn what_is_written_opens_as_the_same_model() {
+fn a_bundle_round_trips_through_its_files() {
     for fixture in [Fixture::joint(), Fixture::separate()] {
         let folder = tempfile::tempdir().unwrap();
         fixture.write(folder.path());
@@ -42,7 +43,7 @@ fn what_is_written_opens_as_the_same_model() {
 }
 
 #[test]
-fn the_same_model_always_gives_the_same_bytes_with_names_in_order() {
+fn files_are_deterministic_with_tensors_sorted_by_name() {
     let files = || {
         let f = Fixture::joint();
         Bundle::files(
@@ -74,7 +75,7 @@ fn the_same_model_always_gives_the_same_bytes_with_names_in_order() {
 
 #[test]
 #[cfg(unix)]
-fn a_run_is_its_best_checkpoint_or_else_its_last() {
+fn opening_a_run_opens_its_best_checkpoint_or_else_its_last() {
     use std::os::unix::fs::symlink;
     let (folder, bundle) = with_bundle();
     let run = folder.path().join("run");
@@ -87,17 +88,17 @@ fn a_run_is_its_best_checkpoint_or_else_its_last() {
     symlink("checkpoint-20", run.join("last")).unwrap();
     assert!(open(&run).is_ok());
     symlink("checkpoint-10", run.join("best")).unwrap();
-    assert!(message(&run).contains("best` points to `checkpoint-10`, which is not there"));
+    assert!(message(&run).contains("best` points to `checkpoint-10`, which does not exist"));
     assert!(open(&run.join("checkpoint-20")).is_ok());
 
     Fixture::separate().write(&run.join("checkpoint-10"));
     let best = open(&run).unwrap();
     let joint = best.config.vocabularies.joint;
-    assert!(!joint, "`best` comes before `last`");
+    assert!(!joint, "`best` takes precedence over `last`");
 }
 
 #[test]
-fn a_file_that_is_missing_or_damaged_is_named() {
+fn errors_name_the_missing_or_damaged_file() {
     let names = [
         "config.json",
         "generation_config.json",
@@ -125,7 +126,7 @@ fn a_file_that_is_missing_or_damaged_is_named() {
 }
 
 #[test]
-fn weights_must_be_exactly_those_of_the_model() {
+fn missing_misshapen_and_unknown_tensors_are_errors() {
     let fixture = Fixture::joint();
     let folder = tempfile::tempdir().unwrap();
     let check = |tensors, expected: &str| {
@@ -145,11 +146,11 @@ fn weights_must_be_exactly_those_of_the_model() {
     );
     tensors.insert(name.into(), weight.clone());
     tensors.insert("extra".into(), weight);
-    check(tensors, "tensor `extra` belongs to no parameter");
+    check(tensors, "tensor `extra` belongs to no weight of the model");
 }
 
 #[test]
-fn weights_of_half_precision_are_widened_and_other_types_are_refused() {
+fn half_precision_weights_are_converted_and_integer_weights_are_errors() {
     let (_folder, bundle) = with_bundle();
     let path = bundle.join("model.safetensors");
     let save = |dtype| {
@@ -164,7 +165,7 @@ fn weights_of_half_precision_are_widened_and_other_types_are_refused() {
 }
 
 #[test]
-fn files_that_do_not_belong_together_are_refused() {
+fn invalid_configs_mismatched_vocabularies_and_pickles_are_errors() {
     let edit = |from: &str, to: &str| {
         let (folder, bundle) = with_bundle();
         let path = bundle.join("config.json");
@@ -190,7 +191,7 @@ fn files_that_do_not_belong_together_are_refused() {
         text.contains("config.json: unknown field `haeds`"),
         "{text}"
     );
-    let vocabulary = Fixture::joint().vocabularies.source;
+    let vocabulary = Fixture::joint().vocabularies.target;
     let text = edit(&format!("\"source\": {vocabulary}"), "\"source\": 99");
     let expected = format!("the tokenizers have {vocabulary} tokens for both sides");
     assert!(text.contains(&expected), "{text}");
@@ -205,7 +206,7 @@ fn files_that_do_not_belong_together_are_refused() {
 }
 
 #[test]
-fn weights_that_are_not_numbers_are_an_error_when_translating() {
+fn translating_with_nan_weights_is_an_error() {
     let fixture = Fixture::joint();
     let folder = tempfile::tempdir().unwrap();
     let mut tensors = fixture.tensors();
@@ -217,8 +218,8 @@ fn weights_that_are_not_numbers_are_an_error_when_translating() {
     fixture.write_with(folder.path(), &tensors);
     let bundle = open(folder.path()).unwrap();
     let (model, tokenizers) = (&*bundle.model, &bundle.tokenizers);
-    for path in OpsPath::ALL {
-        let translator = attend_infer::Translator::new(model, tokenizers, &bundle.decode, path);
+    for kernels in Kernels::ALL {
+        let translator = attend_infer::Translator::new(model, tokenizers, &bundle.decode, kernels);
         let error = translator.translate(&["a dog"]).unwrap_err();
         assert!(matches!(error, Error::NotANumber), "{error}");
     }

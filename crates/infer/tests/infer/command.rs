@@ -27,12 +27,12 @@ pub(crate) fn infer(folder: &Path, args: &[&str], input: &[u8]) -> Ran {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // One that fails early does not read its input.
+    // A process that fails early does not read its input, so the write may fail.
     let _ = child.stdin.take().unwrap().write_all(input);
     let output = child.wait_with_output().unwrap();
-    // A model that has learnt nothing seldom ends a translation by itself.
+    // An untrained model rarely predicts `</s>`, so most of its translations are cut off.
     let stderr = String::from_utf8(output.stderr).unwrap();
-    let cut = |line: &&str| !line.contains("translations were cut at decode.max_length");
+    let cut = |line: &&str| !line.contains("translations were cut off at decode.max_length");
     Ran {
         code: output.status.code().unwrap(),
         stdout: String::from_utf8(output.stdout).unwrap(),
@@ -45,7 +45,7 @@ fn input() -> String {
 }
 
 #[test]
-fn as_many_lines_come_out_as_go_in_from_stdin_and_from_files() {
+fn every_input_line_gives_one_output_line_from_stdin_and_from_files() {
     let (folder, _) = with_bundle();
     let folder = folder.path();
     let piped = infer(folder, &["translate", "bundle"], input().as_bytes());
@@ -56,7 +56,7 @@ fn as_many_lines_come_out_as_go_in_from_stdin_and_from_files() {
     }
 
     fs::write(folder.join("a"), input()).unwrap();
-    fs::write(folder.join("b"), "dogs").unwrap(); // without a line end
+    fs::write(folder.join("b"), "dogs").unwrap(); // no final newline
     let args = ["translate", "bundle", "a", "-", "b", "-o", "out"];
     let ran = infer(folder, &args, input().as_bytes());
     assert_eq!((ran.code, &*ran.stdout, &*ran.stderr), (0, "", ""));
@@ -64,12 +64,12 @@ fn as_many_lines_come_out_as_go_in_from_stdin_and_from_files() {
     let last = piped.stdout.lines().nth(4).unwrap();
     assert_eq!(out, format!("{0}{0}{last}\n", piped.stdout));
 
-    let nothing = infer(folder, &["translate", "bundle"], b"");
-    assert_eq!((nothing.code, &*nothing.stdout), (0, ""));
+    let empty = infer(folder, &["translate", "bundle"], b"");
+    assert_eq!((empty.code, &*empty.stdout), (0, ""));
 }
 
 #[test]
-fn a_line_is_answered_before_the_next_one_is_asked() {
+fn a_line_from_stdin_is_translated_before_the_next_one_arrives() {
     let (folder, _) = with_bundle();
     let mut child = command()
         .args(["translate", "bundle"])
@@ -90,7 +90,7 @@ fn a_line_is_answered_before_the_next_one_is_asked() {
 }
 
 #[test]
-fn the_n_best_are_printed_as_moses_prints_them() {
+fn n_best_translations_are_printed_in_moses_format() {
     let (folder, _) = with_bundle();
     let args = ["translate", "bundle", "--n-best", "3"];
     let ran = infer(folder.path(), &args, input().as_bytes());
@@ -111,7 +111,7 @@ fn the_n_best_are_printed_as_moses_prints_them() {
 }
 
 #[test]
-fn options_change_the_search() {
+fn search_options_take_effect() {
     let (folder, _) = with_bundle();
     let run = |options: &[&str]| {
         let args = [&["translate", "bundle"], options].concat();
@@ -132,9 +132,18 @@ fn options_change_the_search() {
     );
     let penalised = |a| run(&["--length-penalty", a, "--scores"]);
     assert_ne!(penalised("-1"), penalised("2"));
+    // Of one translation with n tokens, log-probability / ((5 + n) / 6) and log-probability / n.
+    let score = |measure| -> f64 {
+        let options = ["--greedy", "--scores", "--length-penalty", "1"];
+        let line = run(&[&options[..], &["--length-measure", measure]].concat());
+        line.split('\t').next().unwrap().parse().unwrap()
+    };
+    let ratio = score("gnmt") / score("tokens"); // 6 n / (5 + n)
+    let n = 5.0 * ratio / (6.0 - ratio);
+    assert!(n > 1.5 && (n - n.round()).abs() < 0.01, "{n} tokens");
 }
 
-/// Exit code 1, nothing on stdout, and on stderr the error, a blank line and a hint.
+/// Asserts exit code 1, and on stderr the error, a blank line and a hint, one line each.
 pub(crate) fn assert_error(folder: &Path, args: &[&str], input: &[u8], error: &str, hint: &str) {
     let ran = infer(folder, args, input);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
@@ -145,7 +154,7 @@ pub(crate) fn assert_error(folder: &Path, args: &[&str], input: &[u8], error: &s
 }
 
 #[test]
-fn errors_say_what_where_and_how_to_fix_it() {
+fn errors_name_the_problem_and_its_location_and_have_a_hint() {
     let (folder, _) = with_bundle();
     let folder = folder.path();
     fs::create_dir(folder.join("fresh")).unwrap();
@@ -178,7 +187,7 @@ fn errors_say_what_where_and_how_to_fix_it() {
     );
     check(
         "translate bundle --n-best 9",
-        "--n-best 9: a beam of 4 finds at most 4",
+        "--n-best 9: a beam of 4 finds at most 4 translations",
         "--beam 9",
     );
     check(
@@ -188,7 +197,7 @@ fn errors_say_what_where_and_how_to_fix_it() {
     );
     check(
         "translate bundle one -o one",
-        "one: both input and output",
+        "one: is both input and output",
         "another",
     );
     check(
@@ -210,7 +219,7 @@ fn errors_say_what_where_and_how_to_fix_it() {
 }
 
 #[test]
-fn what_came_before_a_bad_line_is_translated() {
+fn lines_before_an_invalid_line_are_translated() {
     let (folder, _) = with_bundle();
     let ran = infer(folder.path(), &["translate", "bundle"], b"a dog\n\xff\n");
     assert_eq!((ran.code, ran.stdout.lines().count()), (1, 1));
@@ -219,7 +228,7 @@ fn what_came_before_a_bad_line_is_translated() {
 }
 
 #[test]
-fn wrong_usage_exits_with_2() {
+fn invalid_usage_exits_with_code_2() {
     let (folder, _) = with_bundle();
     for args in [
         "",
@@ -244,7 +253,7 @@ fn wrong_usage_exits_with_2() {
 }
 
 #[test]
-fn a_reader_that_has_had_enough_is_no_error() {
+fn a_closed_output_pipe_is_not_an_error() {
     let (folder, _) = with_bundle();
     fs::write(folder.path().join("lines"), "a dog runs\n".repeat(20_000)).unwrap();
     let mut child = command()
@@ -262,7 +271,7 @@ fn a_reader_that_has_had_enough_is_no_error() {
 }
 
 #[test]
-fn evaluating_prints_bleu_and_chrf_and_keeps_the_translations() {
+fn evaluate_prints_bleu_and_chrf_and_writes_the_translations() {
     let (folder, _) = with_bundle();
     let folder = folder.path();
     fs::write(folder.join("src"), input()).unwrap();

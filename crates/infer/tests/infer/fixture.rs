@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use attend_data::{Corpus, TokenizerConfig, Tokenizers};
+use attend_data::{Corpus, Tokenizer, TokenizerConfig, Tokenizers};
 use attend_infer::{Bundle, DecodeConfig};
 use attend_model::{
     AttentionChoice, ModelConfig, RecurrentConfig, Seq2Seq, Tie, TransformerConfig, Vocabularies,
@@ -20,7 +20,7 @@ pub(crate) const LINES: [&str; 7] = [
     "\u{3000}",
 ];
 
-/// A model of random weights with its tokenizers.
+/// A model with random weights, and its tokenizers.
 pub(crate) struct Fixture {
     pub(crate) config: ModelConfig,
     pub(crate) vocabularies: Vocabularies,
@@ -38,7 +38,7 @@ impl Fixture {
         Self::new(false)
     }
 
-    /// A recurrent model in place of the Transformer.
+    /// A recurrent model instead of the Transformer.
     pub(crate) fn recurrent(attention: AttentionChoice) -> Self {
         let mut fixture = Self::new(true);
         fixture.config = ModelConfig::Recurrent(RecurrentConfig {
@@ -72,7 +72,7 @@ impl Fixture {
         let corpus = Corpus::new(source, target).unwrap();
         let tokenizers = Tokenizers::train(&config, &corpus).unwrap();
         let vocabularies = Vocabularies {
-            source: tokenizers.source().vocab_size(),
+            source: tokenizers.source().map(Tokenizer::vocab_size),
             target: tokenizers.target().vocab_size(),
             joint,
         };
@@ -99,7 +99,7 @@ impl Fixture {
     }
 
     pub(crate) fn tensors(&self) -> BTreeMap<String, Tensor> {
-        let params = self.model.params().iter();
+        let params = self.model.weights().params();
         params
             .map(|param| (param.name().to_string(), param.value().detach()))
             .collect()

@@ -1,7 +1,7 @@
 use attend_infer::heatmap::{Axes, Panel, Picture};
 use roxmltree::{Document, Node};
 
-/// Elements of this class.
+/// All elements of this class.
 pub(crate) fn of_class<'a>(document: &'a Document, class: &str) -> Vec<Node<'a, 'a>> {
     let nodes = document.descendants();
     let named = nodes.filter(|node| node.attribute("class") == Some(class));
@@ -13,16 +13,16 @@ pub(crate) fn elements(nodes: &[Node], name: &str) -> usize {
     all.filter(|node| node.has_tag_name(name)).count()
 }
 
-/// Weights of no meaning.
-fn even(rows: usize, columns: usize) -> Panel {
+/// A panel of equal weights.
+fn uniform(rows: usize, columns: usize) -> Panel {
     let weight = 1.0 / columns as f32;
     Panel::new("layer 1, head 1", vec![vec![weight; columns]; rows])
 }
 
-/// Pictures of these labels as rows and columns, alone and in a grid.
+/// A single heatmap and a grid, with these labels as rows and columns.
 fn pictures(labels: &[&str]) -> [Picture; 2] {
     let axes = Axes::new(labels, labels);
-    let panel = even(labels.len(), labels.len());
+    let panel = uniform(labels.len(), labels.len());
     let row = vec![panel.clone(); 3];
     [
         Picture::single(axes.clone(), panel),
@@ -31,7 +31,7 @@ fn pictures(labels: &[&str]) -> [Picture; 2] {
 }
 
 #[test]
-fn labels_are_escaped_and_freed_of_control_characters() {
+fn labels_are_escaped_and_control_characters_removed() {
     let svg = pictures(&["<unk>", "a & \"b\"", "c\u{0}\u{1b}d"])[0].to_svg();
     assert!(svg.contains(">&lt;unk&gt;</text>"), "{svg}");
     let document = Document::parse(&svg).unwrap();
@@ -41,11 +41,11 @@ fn labels_are_escaped_and_freed_of_control_characters() {
     assert_eq!(texts, ["<unk>", "a & \"b\"", "cd"]);
 }
 
-/// All scripts, and sentences as long as they get, fit into their pictures as far as a renderer can
-/// tell: where there are no fonts, it cannot.
+/// Labels in all scripts, and those of long sentences, are within the bounds of the picture. Without
+/// fonts on the system, text has no bounding box and only shapes are checked.
 #[test]
 #[cfg(feature = "png")]
-fn every_label_is_within_the_picture() {
+fn every_label_is_within_the_bounds_of_the_picture() {
     use resvg::usvg::{Options, Tree};
 
     let long = vec!["Wassermelone"; 100];
@@ -87,7 +87,7 @@ fn labels_of_long_sentences_do_not_overlap() {
 }
 
 #[test]
-fn text_from_right_to_left_says_so() {
+fn right_to_left_labels_have_the_unicode_bidi_attribute() {
     let svg = pictures(&["שלום."])[0].to_svg();
     assert!(svg.contains("unicode-bidi=\"plaintext\""), "{svg}");
     assert!(!pictures(&["dog."])[0].to_svg().contains("unicode-bidi"));

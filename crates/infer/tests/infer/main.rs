@@ -1,8 +1,8 @@
-//! Bundles, translation and the `infer` command, from outside.
+//! Integration tests of the library's public API and of the `infer` binary.
 
-mod attend; // what attends to what: weights, and the command that draws them
-mod bundle; // files in a folder to a model, and what may be wrong with them
-mod command; // the binary: what it prints, where, and its exit codes
-mod fixture; // a tiny bundle of random weights
-mod heatmap; // pictures of any labels
-mod translate; // lines in, lines out
+mod attend; // attention maps, and the command that draws them
+mod bundle; // reading bundles, complete and damaged
+mod command; // the binary's output, error messages and exit codes
+mod fixture; // a tiny bundle with random weights
+mod heatmap; // layout, scripts and escaping of labels
+mod translate; // translating and evaluating lines

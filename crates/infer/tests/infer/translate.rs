@@ -1,15 +1,15 @@
 use attend_infer::{DecodeConfig, Translation, Translator, evaluate};
-use attend_model::Path;
+use attend_model::Kernels;
 
 use crate::fixture::{Fixture, LINES};
 
 fn translate(
     fixture: &Fixture,
     decode: &DecodeConfig,
-    path: Path,
+    kernels: Kernels,
     lines: &[&str],
 ) -> Vec<Translation> {
-    let translator = Translator::new(&*fixture.model, &fixture.tokenizers, decode, path);
+    let translator = Translator::new(&*fixture.model, &fixture.tokenizers, decode, kernels);
     translator.translate(lines).unwrap()
 }
 
@@ -22,20 +22,20 @@ fn assert_same(a: &Translation, b: &Translation) {
 }
 
 #[test]
-fn every_line_has_one_translation_in_its_place_whatever_the_batches() {
+fn translations_are_in_order_and_do_not_depend_on_batching() {
     for fixture in [Fixture::joint(), Fixture::separate()] {
-        for path in Path::ALL {
-            let whole = translate(&fixture, &fixture.decode, path, &LINES);
+        for kernels in Kernels::ALL {
+            let whole = translate(&fixture, &fixture.decode, kernels, &LINES);
             assert_eq!(whole.len(), LINES.len());
             for batch_tokens in [1, 24, 60] {
                 let decode = DecodeConfig {
                     batch_tokens,
                     ..fixture.decode.clone()
                 };
-                let parts = translate(&fixture, &decode, path, &LINES);
+                let parts = translate(&fixture, &decode, kernels, &LINES);
                 for (line, (a, b)) in LINES.iter().zip(whole.iter().zip(&parts)) {
                     assert_same(a, b);
-                    assert_same(a, &translate(&fixture, &decode, path, &[line])[0]);
+                    assert_same(a, &translate(&fixture, &decode, kernels, &[line])[0]);
                 }
             }
         }
@@ -45,26 +45,25 @@ fn every_line_has_one_translation_in_its_place_whatever_the_batches() {
 #[test]
 fn a_line_without_words_has_an_empty_translation() {
     let fixture = Fixture::joint();
-    let translations = translate(&fixture, &fixture.decode, Path::Fused, &LINES);
+    let translations = translate(&fixture, &fixture.decode, Kernels::Fused, &LINES);
     for (line, translation) in LINES.iter().zip(&translations) {
-        match line.trim().is_empty() {
-            true => {
-                assert_eq!(translation.text(), "");
-                assert_eq!(translation.hypotheses.len(), 1);
-                assert!(translation.hypotheses[0].tokens.is_empty());
-            }
-            false => assert_eq!(translation.hypotheses.len(), fixture.decode.beam),
+        if line.trim().is_empty() {
+            assert_eq!(translation.text(), "");
+            assert_eq!(translation.hypotheses.len(), 1);
+            assert!(translation.hypotheses[0].tokens.is_empty());
+        } else {
+            assert_eq!(translation.hypotheses.len(), fixture.decode.beam)
         }
     }
-    assert!(translate(&fixture, &fixture.decode, Path::Fused, &[]).is_empty());
+    assert!(translate(&fixture, &fixture.decode, Kernels::Fused, &[]).is_empty());
 }
 
 #[test]
-fn hypotheses_are_sorted_end_in_eos_and_keep_to_their_limit() {
+fn hypotheses_are_sorted_end_in_eos_and_respect_max_length() {
     let fixture = Fixture::joint();
     let eos = fixture.tokenizers.target().eos();
-    for path in Path::ALL {
-        for translation in translate(&fixture, &fixture.decode, path, &LINES) {
+    for kernels in Kernels::ALL {
+        for translation in translate(&fixture, &fixture.decode, kernels, &LINES) {
             let hypotheses = &translation.hypotheses;
             assert!(hypotheses.is_sorted_by(|a, b| a.score >= b.score));
             for hypothesis in hypotheses.iter().filter(|h| !h.tokens.is_empty()) {
@@ -77,21 +76,26 @@ fn hypotheses_are_sorted_end_in_eos_and_keep_to_their_limit() {
 }
 
 #[test]
-fn a_line_is_never_too_long_to_translate() {
+fn a_line_of_any_length_is_translated() {
     let fixture = Fixture::joint();
     let long = "the dog sees the cat ".repeat(300);
-    let translations = translate(&fixture, &fixture.decode, Path::Fused, &["a", &long, "b"]);
+    let translations = translate(
+        &fixture,
+        &fixture.decode,
+        Kernels::Fused,
+        &["a", &long, "b"],
+    );
     assert_eq!(translations.len(), 3);
     assert!(!translations[1].hypotheses[0].tokens.is_empty());
 }
 
 #[test]
-fn evaluating_scores_the_best_translations() {
+fn evaluate_scores_the_best_translations() {
     let fixture = Fixture::joint();
-    let translations = translate(&fixture, &fixture.decode, Path::Fused, &LINES);
+    let translations = translate(&fixture, &fixture.decode, Kernels::Fused, &LINES);
     let perfect: Vec<&str> = translations.iter().map(Translation::text).collect();
     let (model, tokenizers) = (&*fixture.model, &fixture.tokenizers);
-    let translator = Translator::new(model, tokenizers, &fixture.decode, Path::Fused);
+    let translator = Translator::new(model, tokenizers, &fixture.decode, Kernels::Fused);
     let evaluation = evaluate(&translator, &LINES, &perfect).unwrap();
     assert_eq!(evaluation.hypotheses, perfect);
     assert!((evaluation.chrf.score - 100.0).abs() < 1e-9);

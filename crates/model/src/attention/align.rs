@@ -1,25 +1,26 @@
+use attend_batch::Segments;
 use attend_ops::{
-    Activation, Dropout, Linear, Mask, Pairs, Param, Pass, Seen, Segments, linear_activated,
-    softmax,
+    Activation, Dropout, Linear, Mask, Pairs, Pass, Seen, Weight, linear_activated, softmax,
 };
 use candle_core::{D, Result, Tensor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::sigmoid;
-use crate::params::Init;
+use crate::weights::Init;
 
-/// Which keys get weight.
+/// Which keys of the sentence have nonzero weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AlignKind {
-    /// All of the sentence.
+    /// All keys.
     #[default]
     Global,
-    /// Those within `window` of the target's own place: a translation that keeps the order of words
-    /// (Luong et al. 2015, §3.2).
+    /// Keys within `window` of the target position, which assumes that source and target have the same word
+    /// order (Luong et al. 2015, §3.2).
     LocalM,
-    /// Those within `window` of a place that is predicted, the nearer the more (Luong et al. 2015, §3.2).
+    /// Keys within `window` of a predicted position, with weights that fall off from it (Luong et al. 2015,
+    /// §3.2).
     LocalP,
 }
 
@@ -27,16 +28,16 @@ impl AlignKind {
     pub const ALL: [AlignKind; 3] = [AlignKind::Global, AlignKind::LocalM, AlignKind::LocalP];
 }
 
-/// Who attends to whom, and who may not.
+/// Which queries attend to which keys, and what the mask hides.
 pub(crate) struct Scope {
     pub(crate) pairs: Pairs,
     pub(crate) mask: Mask,
-    /// The place of each query in its own sentence.
+    /// The position of each query in its sentence.
     pub(crate) positions: Vec<u32>,
 }
 
 impl Scope {
-    /// Every query of a batch to every key of its sentence.
+    /// Every query of a batch attends to the keys of its sentence that the mask does not hide.
     pub(crate) fn new(queries: &Segments, keys: &Segments, mask: Mask) -> Self {
         Self {
             positions: queries.positions(),
@@ -48,7 +49,8 @@ impl Scope {
         }
     }
 
-    /// Queries that all stand in the same place of their sentences.
+    /// Queries that have the same position in their sentences, as in a decoding step. Each attends to all
+    /// keys of its sentence.
     pub(crate) fn at(position: usize, queries: Segments, keys: &Segments) -> Self {
         Self {
             positions: vec![position as u32; queries.rows()],
@@ -66,33 +68,38 @@ impl Scope {
         counts.flat_map(|(sentence, &count)| std::iter::repeat_n(sentence, count))
     }
 
-    /// How many keys each query could see, of at most `reach`: padding and causality hide the others.
-    fn lengths(&self, reach: usize) -> Vec<usize> {
+    /// The number of keys that each query may attend to, at most `max_keys`. They are the first of its
+    /// sentence; the mask and `max_keys` hide later ones.
+    fn lengths(&self, max_keys: usize) -> Vec<usize> {
         let lengths = self.pairs.keys.lengths();
         let queries = self.sentences().zip(&self.positions);
         queries
             .map(|(sentence, &position)| match self.mask {
-                Mask::Full => lengths[sentence].min(reach),
-                Mask::Causal => lengths[sentence].min(reach).min(position as usize + 1),
+                Mask::Full => lengths[sentence].min(max_keys),
+                Mask::Causal => lengths[sentence].min(max_keys).min(position as usize + 1),
             })
             .collect()
     }
 }
 
-/// The second step: scores `[n, s]` to weights `[n, s]`. All masks are here.
+/// The second step: scores `[n, s]` to weights `[n, s]`. Masks are applied in this step.
 pub(crate) enum Align {
     Global,
     Monotonic { window: usize },
     Predicted(Predicted),
 }
 
-/// p = S · σ(v · tanh(W q)) is the centre of the window, S the sentence's length; weights fall off from it
-/// by a Gaussian with σ = (window / 2) eʳ. In the paper r is zero; here it is learnt from there.
+/// The centre of the window is p = S · σ(v · tanh(W q)), where S is the length of the sentence. Weights are
+/// multiplied by a Gaussian around p with standard deviation (window / 2) eʳ. In the paper r is 0; here it
+/// is learnt, with initial value 0.
 pub(crate) struct Predicted {
     window: usize,
+    /// W
     inner: Linear,
-    vector: Param,
-    width: Param,
+    /// v
+    vector: Weight,
+    /// r, the parameter `width` in a checkpoint.
+    log_scale: Weight,
 }
 
 impl Align {
@@ -110,34 +117,37 @@ impl Align {
                 window,
                 inner: init.matrix(&format!("{name}.inner"), width, width)?,
                 vector: init.vector(&format!("{name}.vector"), width)?,
-                width: init.scalar(&format!("{name}.width"), 0.0)?,
+                log_scale: init.scalar(&format!("{name}.width"), 0.0)?,
             }),
         })
     }
 
-    /// `reach` is how many keys of a sentence the score can tell apart.
+    /// `max_keys` is the number of keys of a sentence that the score covers, [`Score::max_keys`].
+    ///
+    /// [`Score::max_keys`]: super::Score::max_keys
     pub(crate) fn weights(
         &self,
         scores: &Tensor,
         query: &Tensor,
         scope: &Scope,
-        reach: usize,
+        max_keys: usize,
         pass: &Pass,
     ) -> Result<Tensor> {
-        let lengths = scope.lengths(reach);
+        let lengths = scope.lengths(max_keys);
         match self {
             Align::Global => softmax(scores, lengths.iter().map(|&end| 0..end).collect(), pass),
             Align::Monotonic { window } => {
-                let last = scope.lengths(usize::MAX).into_iter();
-                let places = scope.positions.iter().zip(last);
-                let centres = places
-                    .map(|(&place, length)| (place as usize).min(length.saturating_sub(1)) as f32);
+                let visible = scope.lengths(usize::MAX).into_iter();
+                let centres = scope.positions.iter().zip(visible);
+                let centres = centres.map(|(&position, length)| {
+                    (position as usize).min(length.saturating_sub(1)) as f32
+                });
                 softmax(scores, windows(centres, *window, &lengths), pass)
             }
             Align::Predicted(predicted) => {
                 let centres = predicted.centres(query, scope, pass)?; // (n, 1)
-                let places = centres.flatten_all()?.to_vec1::<f32>()?;
-                let seen = windows(places.into_iter(), predicted.window, &lengths);
+                let values = centres.flatten_all()?.to_vec1::<f32>()?;
+                let seen = windows(values.into_iter(), predicted.window, &lengths);
                 softmax(scores, seen, pass)? * predicted.gaussians(&centres, scores.dim(1)?)?
             }
         }
@@ -145,30 +155,32 @@ impl Align {
 }
 
 impl Predicted {
+    /// p `[n, 1]`
     fn centres(&self, query: &Tensor, scope: &Scope, pass: &Pass) -> Result<Tensor> {
         let keys = scope.pairs.keys.lengths();
         let lengths: Vec<f32> = scope.sentences().map(|i| keys[i] as f32).collect();
         let lengths = Tensor::new(lengths, query.device())?.unsqueeze(1)?;
         let inner = linear_activated(query, &self.inner, Activation::Tanh, Dropout::NONE, pass)?;
-        // Not a matrix product, whose sums candle orders by the number of rows.
+        // Not a matrix product, in which candle's summation order depends on the number of rows.
         let raw = inner
             .broadcast_mul(self.vector.value())?
             .sum_keepdim(D::Minus1)?;
         sigmoid(&raw)? * lengths
     }
 
-    /// exp(-(j - p)² / 2σ²) for each column j.
+    /// exp(-(j - p)² / 2σ²) for each column j, `[n, s]`, where σ is the standard deviation.
     fn gaussians(&self, centres: &Tensor, s: usize) -> Result<Tensor> {
         let columns = Tensor::arange(0f32, s as f32, centres.device())?.unsqueeze(0)?;
         let distance = columns.broadcast_sub(centres)?; // (n, s)
         let deviation = self.window as f64 / 2.0;
         let scale = -0.5 / (deviation * deviation);
-        let scale = ((self.width.value() * -2.0)?.exp()? * scale)?; // -1 / 2σ²
+        let scale = ((self.log_scale.value() * -2.0)?.exp()? * scale)?; // -1 / 2σ²
         distance.sqr()?.broadcast_mul(&scale)?.exp()
     }
 }
 
-/// The keys within `window` of each centre; the last that can be seen, if all of those are hidden.
+/// The range of visible keys within `window` of each centre. If all keys in the window are hidden, the last
+/// visible key. `lengths` are the numbers of visible keys.
 fn windows(centres: impl Iterator<Item = f32>, window: usize, lengths: &[usize]) -> Seen {
     let window = window as f32;
     let seen = centres.zip(lengths).map(|(centre, &length)| {
@@ -184,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_stay_within_the_sentence_and_are_never_empty() {
+    fn windows_are_within_the_sentence_and_empty_only_if_it_is() {
         let seen = windows([0.0, 3.4, 9.0, 4.9].into_iter(), 1, &[5, 5, 5, 5]);
         assert_eq!(seen, [0..2, 3..5, 4..5, 4..5]);
         let none = windows([2.0].into_iter(), 3, &[0]);

@@ -1,20 +1,21 @@
+use attend_batch::Segments;
 use attend_ops::random::Key;
-use attend_ops::{Mode, Param, Pass, Segments, Shared, Site, mix};
+use attend_ops::{Mode, Pass, Shared, Site, Weight, mix};
 use candle_core::{D, Result, Tensor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Scope;
-use crate::params::Init;
+use crate::weights::Init;
 
-/// What becomes of the weights.
+/// How the context is computed from weights and values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ContextKind {
-    /// The mean of the values by weight.
+    /// The weighted mean of the values.
     #[default]
     Soft,
-    /// One value, drawn by weight in training and the heaviest otherwise (Xu et al. 2015, §4.1).
+    /// One value: sampled by weight in training, otherwise that of greatest weight (Xu et al. 2015, §4.1).
     Hard,
 }
 
@@ -28,40 +29,42 @@ pub(crate) enum Context {
     Hard(Hard),
 }
 
-/// A draw has no gradient, so its weights learn from how well it turned out: REINFORCE (Williams 1992).
+/// Hard attention. Sampling has no gradient, so the weights are trained with REINFORCE (Williams 1992).
+#[derive(Clone)]
 pub(crate) struct Hard {
     site: Site,
-    /// b, the loss of a token as it has been of late.
-    baseline: Param,
+    /// b, a moving average of the loss per token.
+    baseline: Weight,
     config: HardConfig,
 }
 
-/// How a hard context learns.
+/// The settings of hard attention.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HardConfig {
-    /// λ of what the weights learn from their draws.
+    /// λᵣ, a factor on the REINFORCE gradient.
     pub(crate) reinforce: f32,
-    /// λ of the entropy, which keeps the weights from settling too soon.
+    /// λₑ, a factor on the entropy bonus, which keeps the weights from becoming one-hot too early.
     pub(crate) entropy: f32,
-    /// How many of training's sentences take the mean instead, from which weights learn directly.
+    /// The share of training sentences that use the soft context, whose weights have a direct gradient.
     pub(crate) soft_share: f32,
 }
 
-/// The keys that were taken.
+/// The keys that were selected.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
-    /// One where a key was taken, else zero, `[n, s]`; the weights of a query that drew none.
+    /// `[n, s]`: 1 for the selected key of a query and 0 for its other keys; the weights of a query with a
+    /// soft context.
     pub(crate) taken: Tensor,
-    /// One for each query that drew, zero for the others, `[n]`.
+    /// `[n]`: 1 for a query that selected one key, 0 for a query with a soft context.
     pub(crate) drew: Tensor,
-    /// The log-probability of each draw, `[n]`; zero where there was none.
+    /// `[n]`: the log-probability of the selected key; 0 for a query with a soft context.
     pub(crate) log_p: Tensor,
-    /// The entropy of each query's weights, `[n]`.
+    /// `[n]`: the entropy of each query's weights.
     pub(crate) entropy: Tensor,
 }
 
 impl Choice {
-    /// The same with other rows.
+    /// Applies a function of rows to each tensor.
     pub(crate) fn map(&self, f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
         Ok(Self {
             taken: f(&self.taken)?,
@@ -71,7 +74,7 @@ impl Choice {
         })
     }
 
-    /// The rows of all, one after the other.
+    /// Concatenates the rows.
     pub(crate) fn join(all: &[Self]) -> Result<Self> {
         let cat =
             |part: fn(&Self) -> &Tensor| Tensor::cat(&all.iter().map(part).collect::<Vec<_>>(), 0);
@@ -119,10 +122,11 @@ impl Context {
     }
 }
 
-/// Keeps the logarithm of a weight of zero finite, and its gradient far from infinite.
+/// Keeps the logarithm of a zero weight and its gradient finite.
 const LEAST: f64 = 1e-7;
 
 impl Hard {
+    /// Selects a key for each query.
     fn choose(&self, weights: &Tensor, scope: &Scope, pass: &Pass) -> Result<Choice> {
         let (n, s) = weights.dims2()?;
         let rows = weights.to_vec2::<f32>()?;
@@ -133,20 +137,20 @@ impl Hard {
             let key = match pass.mode {
                 Mode::Eval => heaviest(weights),
                 Mode::Train { seed, draw } => {
-                    let key = Key::new(seed, draw, self.site);
-                    if key.uniform(sentence as u64) < f64::from(self.config.soft_share) {
+                    let random = Key::new(seed, draw, self.site);
+                    if random.uniform(sentence as u64) < f64::from(self.config.soft_share) {
                         drew[row] = 0.0;
                         continue;
                     }
-                    let uniform = key.fork(u64::from(position)).uniform(row as u64);
-                    drawn(weights, uniform)
+                    let uniform = random.fork(u64::from(position)).uniform(row as u64);
+                    sample(weights, uniform)
                 }
             };
             taken[row * s + key] = 1.0;
         }
         let taken = Tensor::from_vec(taken, (n, s), weights.device())?;
         let drew = Tensor::new(drew, weights.device())?;
-        // The weights of a Gaussian window do not add up to one.
+        // The weights of a Gaussian window do not sum to one.
         let total = (weights.sum_keepdim(D::Minus1)? + LEAST)?;
         let p = weights.broadcast_div(&total)?;
         let logs = (&p + LEAST)?.log()?;
@@ -159,14 +163,16 @@ impl Hard {
         })
     }
 
-    /// What makes the gradient of a batch's loss that of its expectation over all draws. For the tth
-    /// draw of a sentence, whose tokens lost l:
+    /// An addition to the loss of a batch. With it, and λᵣ = 1 and λₑ = 0, the expected gradient of the sum is
+    /// the gradient of the expected loss. For the key sampled at step t of a sentence, whose tokens have the
+    /// losses l, its gradient is
     ///
-    /// ∇ log p(drawₜ) · Σ over t' ≥ t of (lₜ' - b)  -  λ ∇ entropyₜ,
+    /// λᵣ ∇ log p(keyₜ) · Σ over t' ≥ t of (lₜ' - b)  -  λₑ ∇ entropyₜ.
     ///
-    /// since what came before a draw is not its doing, and b, the same for all, changes no expectation.
-    /// (The loss is the cross-entropy: what later entropies or a penalty owe to a draw is left out.) And
-    /// what moves b towards the mean loss of the tokens of sentences that drew.
+    /// Losses before step t do not depend on keyₜ, and a constant b does not change the expectation. The losses
+    /// are cross-entropies: the effect of keyₜ on later entropies or on a penalty is ignored.
+    ///
+    /// A second term, (b - mean)² · count / 2, moves b towards the mean loss of the tokens that sampled a key.
     pub(crate) fn reinforce(
         &self,
         choice: &Choice,
@@ -174,39 +180,40 @@ impl Hard {
         targets: &Segments,
     ) -> Result<Tensor> {
         let baseline = self.baseline.value().to_vec1::<f32>()?[0];
-        let mut blame = vec![0f32; losses.len()];
+        let mut returns = vec![0f32; losses.len()];
         for range in targets.ranges() {
             let mut sum = 0.0;
             for t in range.rev() {
                 sum += losses[t] - baseline;
-                blame[t] = sum;
+                returns[t] = sum;
             }
         }
-        let blame = Tensor::new(blame, choice.log_p.device())?;
-        let score = ((&choice.log_p * blame)?.sum_all()? * f64::from(self.config.reinforce))?;
-        let spread = (choice.entropy.sum_all()? * f64::from(self.config.entropy))?;
+        let returns = Tensor::new(returns, choice.log_p.device())?;
+        let score = ((&choice.log_p * returns)?.sum_all()? * f64::from(self.config.reinforce))?;
+        let bonus = (choice.entropy.sum_all()? * f64::from(self.config.entropy))?;
         let drew = choice.drew.to_vec1::<f32>()?;
-        let lost = losses
+        let sampled = losses
             .iter()
             .zip(&drew)
             .map(|(l, drew)| f64::from(l * drew));
         let count = drew.iter().map(|&drew| f64::from(drew)).sum::<f64>();
-        let mean = lost.sum::<f64>() / count.max(1.0);
+        let mean = sampled.sum::<f64>() / count.max(1.0);
         let distance = (self.baseline.value() - mean)?.sqr()?.sum_all()?;
-        // By a tensor: candle drops the gradient of what is multiplied with the number zero.
+        // A tensor, because candle drops the gradient of a product with the number zero.
         let half = Tensor::new(0.5 * count as f32, distance.device())?;
-        (score - spread)? + (distance * half)?
+        (score - bonus)? + (distance * half)?
     }
 }
 
+/// The index of the greatest weight, the first one if there are several.
 fn heaviest(weights: &[f32]) -> usize {
     let best = weights.iter().enumerate();
     let best = best.max_by(|(i, a), (j, b)| a.total_cmp(b).then(j.cmp(i)));
     best.map_or(0, |(key, _)| key)
 }
 
-/// The key on which a uniform number falls.
-fn drawn(weights: &[f32], uniform: f64) -> usize {
+/// Samples a key by weight, from a number that is uniform between 0 and 1.
+fn sample(weights: &[f32], uniform: f64) -> usize {
     let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();
     let mut left = uniform * total;
     for (key, &weight) in weights.iter().enumerate() {
@@ -218,7 +225,7 @@ fn drawn(weights: &[f32], uniform: f64) -> usize {
     heaviest(weights)
 }
 
-/// λ Σ over keys of (1 - Σ over queries of α)²: every word of the source should be looked at, once in all
+/// λ Σ over keys of (1 - Σ over queries of α)²: a penalty unless the weights of each source token sum to one
 /// (Xu et al. 2015, §4.2.1). Weights `[n, s]` to a scalar.
 pub(crate) fn doubly_stochastic(
     weights: &Tensor,
@@ -236,7 +243,7 @@ pub(crate) fn doubly_stochastic(
         row[..length].fill(1.0);
     }
     let present = Tensor::from_vec(present, (b, s), device)?;
-    // Minus what each key got; where there is no key, no weight.
+    // 1 minus the sum of each key's weights; 0 where there is no key, which has no weight.
     let missing = present.index_add(&sentences, &weights.neg()?.contiguous()?, 0)?;
     missing.sqr()?.sum_all()? * f64::from(lambda)
 }

@@ -1,8 +1,8 @@
-//! The three steps of every attention, one file each: how well a query fits each key ([`Score`]), weights out
-//! of those scores ([`Align`]), and a context vector out of the values by weight ([`Context`]).
+//! The three steps of every attention, one file each: the score of a query and each key ([`Score`]), the weights
+//! computed from the scores ([`Align`]), and the context computed from the weights and the values ([`Context`]).
 //!
-//! n queries of a packed batch, m keys, s keys of the longest sentence, d wide. Scores and weights are
-//! `[n, s]`: a column for each key of the query's own sentence.
+//! Shapes: n queries of a packed batch, m keys, s keys of the longest sentence, width d. Scores and weights are
+//! `[n, s]`: a column for each key of the query's sentence.
 
 mod align;
 mod context;
@@ -18,7 +18,7 @@ pub use score::ScoreKind;
 use attend_ops::{Linear, Pass, Shared, linear};
 use candle_core::{Result, Tensor};
 
-/// An attention to the encoder's states, which are its values.
+/// The three steps of an attention, and an optional gate.
 pub(crate) struct Attention {
     pub(crate) score: Score,
     pub(crate) align: Align,
@@ -27,25 +27,25 @@ pub(crate) struct Attention {
     pub(crate) gate: Option<Linear>,
 }
 
-/// What an attention reads at every step.
-pub(crate) struct Read {
+/// The keys and values of an attention.
+pub(crate) struct KeysValues {
     /// `[m, d]`
     pub(crate) keys: Shared,
     /// `[m, d]`
     pub(crate) values: Shared,
 }
 
-/// What came of it.
+/// The output of an attention.
 pub(crate) struct Attended {
     /// `[n, d]`
     pub(crate) context: Tensor,
     /// α `[n, s]`
     pub(crate) weights: Tensor,
-    /// Which key each query took, if it took just one.
+    /// The selected keys, if the context is hard.
     pub(crate) choice: Option<Choice>,
 }
 
-impl Read {
+impl KeysValues {
     pub(crate) fn new(keys: &Tensor, values: &Tensor, pass: &Pass) -> Result<Self> {
         let (keys, values) = (Shared::new(keys, pass)?, Shared::new(values, pass)?);
         Ok(Self { keys, values })
@@ -56,18 +56,19 @@ impl Attention {
     pub(crate) fn attend(
         &self,
         query: &Tensor,
-        read: &Read,
+        over: &KeysValues,
         scope: &Scope,
         pass: &Pass,
     ) -> Result<Attended> {
-        let scores = self.score.of(query, &read.keys, &scope.pairs, pass)?;
-        let reach = self.score.reach();
-        let weights = self.align.weights(&scores, query, scope, reach, pass)?;
-        let weights = match pass.trains() {
-            true => weights,
-            false => weights.detach(), // nobody will ask how they came about
+        let scores = self.score.of(query, &over.keys, &scope.pairs, pass)?;
+        let max_keys = self.score.max_keys();
+        let weights = self.align.weights(&scores, query, scope, max_keys, pass)?;
+        let weights = if pass.trains() {
+            weights
+        } else {
+            weights.detach() // no gradient is needed
         };
-        let (context, choice) = self.context.of(&weights, &read.values, scope, pass)?;
+        let (context, choice) = self.context.of(&weights, &over.values, scope, pass)?;
         let context = match &self.gate {
             None => context,
             Some(gate) => {

@@ -1,11 +1,11 @@
-use attend_ops::{Linear, Pairs, Param, Pass, Shared, additive_scores, dot_scores, linear};
+use attend_ops::{Linear, Pairs, Pass, Shared, Weight, additive_scores, dot_scores, linear};
 use candle_core::{D, Result, Tensor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::params::Init;
+use crate::weights::Init;
 
-/// How well a query q fits a key k.
+/// The score of a query q and a key k.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScoreKind {
@@ -18,9 +18,9 @@ pub enum ScoreKind {
     General,
     /// v · tanh(A q + B k + b) (Bahdanau et al. 2015).
     Additive,
-    /// e^g cos(q, k), g being learnt (after Graves et al. 2014).
+    /// e^g cos(q, k), where g is learnt (after Graves et al. 2014).
     Cosine,
-    /// (W q)ⱼ for the key in place j: the query alone says where to look (Luong et al. 2015).
+    /// (W q)ⱼ for the key at position j: a function of the query alone (Luong et al. 2015).
     Location,
 }
 
@@ -34,7 +34,7 @@ impl ScoreKind {
         ScoreKind::Location,
     ];
 
-    /// Whether it compares two contents, and so needs no greatest length.
+    /// Whether the score depends on the contents of the key. If not, it has a maximum length.
     pub fn compares(self) -> bool {
         self != ScoreKind::Location
     }
@@ -46,23 +46,23 @@ pub(crate) enum Score {
     ScaledDot { width: usize },
     General(Linear),
     Additive(Additive),
-    Cosine { sharpness: Param },
+    Cosine { sharpness: Weight },
     Location(Linear),
 }
 
 pub(crate) struct Additive {
     query: Linear,
     key: Linear,
-    vector: Param,
+    vector: Weight,
 }
 
-/// Keeps the norm of a zero vector from being a divisor.
+/// Avoids a division by zero for a zero vector.
 const EPSILON: f64 = 1e-6;
-/// e^g of a new cosine score is 5: weights then differ by up to e^10.
+/// The initial g: e^g = 5, so that weights differ by a factor of up to e^10.
 const SHARPNESS: f64 = 1.609_437_912_434_1;
 
 impl Score {
-    /// `positions` is how many places a location score knows.
+    /// `positions` is the number of source positions that a location score covers.
     pub(crate) fn new(
         kind: ScoreKind,
         name: &str,
@@ -91,8 +91,8 @@ impl Score {
         })
     }
 
-    /// What is the same for every query: `[m, d]` to `[m, d]`.
-    pub(crate) fn read(&self, states: &Tensor, pass: &Pass) -> Result<Tensor> {
+    /// The keys, computed once for all queries: `[m, d]` to `[m, d]`.
+    pub(crate) fn keys(&self, states: &Tensor, pass: &Pass) -> Result<Tensor> {
         match self {
             Score::General(key) => linear(states, &[key], pass),
             Score::Additive(Additive { key, .. }) => linear(states, &[key], pass),
@@ -101,7 +101,7 @@ impl Score {
         }
     }
 
-    /// `keys` are what [`Score::read`] made of the states.
+    /// Scores `[n, s]`. `keys` are computed by [`Score::keys`].
     pub(crate) fn of(
         &self,
         query: &Tensor,
@@ -128,16 +128,17 @@ impl Score {
             Score::Location(table) => {
                 let scores = linear(query, &[table], pass)?; // (n, positions)
                 let (positions, s) = (scores.dim(1)?, pairs.columns());
-                match positions >= s {
-                    true => scores.narrow(1, 0, s)?.contiguous(),
-                    false => scores.pad_with_zeros(1, 0, s - positions)?.contiguous(),
+                if positions >= s {
+                    scores.narrow(1, 0, s)?.contiguous()
+                } else {
+                    scores.pad_with_zeros(1, 0, s - positions)?.contiguous()
                 }
             }
         }
     }
 
-    /// How many keys of a sentence it can tell apart; those beyond are not seen (Luong et al. 2015, §3.1).
-    pub(crate) fn reach(&self) -> usize {
+    /// The number of keys of a sentence that the score covers. Later keys are masked (Luong et al. 2015, §3.1).
+    pub(crate) fn max_keys(&self) -> usize {
         match self {
             Score::Location(table) => table.weight.value().dims()[0],
             _ => usize::MAX,
@@ -145,7 +146,7 @@ impl Score {
     }
 }
 
-/// Every row divided by its length.
+/// Divides every row by its norm.
 fn unit(x: &Tensor) -> Result<Tensor> {
     let length = (x.sqr()?.sum_keepdim(D::Minus1)? + EPSILON)?.sqrt()?;
     x.broadcast_div(&length)

@@ -1,13 +1,13 @@
 use std::fmt;
 
+use attend_config::ConfigError;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::attention::HardConfig;
-use crate::config::{check_sizes, error};
-use crate::{AlignKind, ConfigError, ContextKind, ScoreKind};
+use crate::{AlignKind, ContextKind, ScoreKind};
 
 /// `model.recurrent.attention`: a name or a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,61 +16,67 @@ pub enum AttentionChoice {
     Some(AttentionConfig),
 }
 
-/// `[model.recurrent.attention]`.
+/// `[model.recurrent.attention]`: the attention of the decoder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AttentionConfig {
-    /// Whether the decoder attends before its step or after it.
-    pub order: Order,
-    /// Whether what Luong's order makes of a context is fed into the next step; true if not given.
+    /// Whether the decoder attends before its step, or after it.
+    pub order: AttentionOrder,
+    /// Input feeding (Luong et al. 2015, §3.3): whether the attentional state is an input of the next step.
+    /// For order = "luong" only, where the default is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_feeding: Option<bool>,
-    /// How well a state of the decoder fits one of the encoder; if not given, "additive" in Bahdanau's order
-    /// and "general" in Luong's.
+    /// The attention score. The default is "additive" for order = "bahdanau" and "general" for "luong".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<ScoreKind>,
-    /// How many places of the source `score = "location"` knows; 100 if not given.
+    /// Number of source positions that `score = "location"` can score. The default is 100.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100_000))]
     pub positions: Option<usize>,
-    /// Which states of the encoder get weight.
+    /// Which states of the encoder are attended to.
     pub align: AlignKind,
-    /// How far from its centre the window of a local alignment reaches; 10 if not given.
+    /// How far the window of a local alignment reaches to each side of its centre. The default is 10.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100_000))]
     pub window: Option<usize>,
-    /// The mean of the encoder's states by weight, or one of them.
+    /// The context: the weighted mean of the encoder's states, or one of them.
     pub context: ContextKind,
-    /// How much `context = "hard"` is kept undecided: a factor on the entropy of its weights; 0.01 if not
-    /// given.
+    /// For `context = "hard"`: the factor of the entropy of the weights, which keeps them from becoming
+    /// certain too early. The default is 0.01.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub entropy: Option<f32>,
-    /// λ of the gradient by which the weights of `context = "hard"` learn from their draws; 1 if not given.
+    /// For `context = "hard"`: λ, the factor of the REINFORCE gradient of the weights. The default is 1.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub reinforce: Option<f32>,
-    /// How many of the sentences that `context = "hard"` trains on take the mean instead, from which its
-    /// weights learn directly (Xu et al. 2015, §4.1); 0.5 if not given.
+    /// For `context = "hard"`: the share of the training sentences that use the weighted mean instead, which
+    /// gives the weights a direct gradient (Xu et al. 2015, §4.1). The default is 0.5.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
     pub soft_share: Option<f32>,
-    /// Whether the decoder says at every step how much of the context it takes (Xu et al. 2015).
+    /// Whether a gate scales the context at every step (Xu et al. 2015).
     pub gate: bool,
-    /// λ of the penalty on source tokens that are attended to more or less than once in all (Xu et al.
-    /// 2015).
+    /// λ, the factor of the penalty on source tokens whose weights do not sum to 1 over the whole translation
+    /// (Xu et al. 2015).
+    #[schemars(range(min = 0))]
     pub doubly_stochastic: f32,
 }
 
-/// Whether the decoder attends before its step or after it.
+/// Whether the decoder attends before its step, or after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Order {
-    /// Before: from the previous state, and the context is fed into the step (Bahdanau et al. 2015).
+pub enum AttentionOrder {
+    /// Before the step, from the previous state. The context is an input of the step (Bahdanau et al. 2015).
     Bahdanau,
-    /// After: from the new state, and both together predict the token (Luong et al. 2015).
+    /// After the step, from the new state. State and context predict the token together (Luong et al. 2015).
     Luong,
 }
 
 impl Default for AttentionConfig {
     fn default() -> Self {
         Self {
-            order: Order::Luong,
+            order: AttentionOrder::Luong,
             input_feeding: None,
             score: None,
             positions: None,
@@ -87,23 +93,23 @@ impl Default for AttentionConfig {
 }
 
 impl AttentionConfig {
-    /// Bahdanau's own.
+    /// Attention as in Bahdanau et al. 2015.
     pub fn bahdanau() -> Self {
         Self {
-            order: Order::Bahdanau,
+            order: AttentionOrder::Bahdanau,
             ..Self::default()
         }
     }
 
-    /// Luong's order with input feeding.
+    /// Whether the attentional state is an input of the next step.
     pub(crate) fn feeds(&self) -> bool {
-        self.order == Order::Luong && self.input_feeding.unwrap_or(true)
+        self.order == AttentionOrder::Luong && self.input_feeding.unwrap_or(true)
     }
 
     pub(crate) fn score(&self) -> ScoreKind {
         self.score.unwrap_or(match self.order {
-            Order::Bahdanau => ScoreKind::Additive,
-            Order::Luong => ScoreKind::General,
+            AttentionOrder::Bahdanau => ScoreKind::Additive,
+            AttentionOrder::Luong => ScoreKind::General,
         })
     }
 
@@ -123,29 +129,10 @@ impl AttentionConfig {
         }
     }
 
-    /// Numbers that are kept for each token of the target, and for it and each place in the source.
-    pub(super) fn activations(&self, h: usize) -> (usize, usize) {
-        let places = match self.score() {
-            ScoreKind::Location => 3 * self.positions(),
-            _ => 0,
-        };
-        let align = if self.align == AlignKind::LocalP {
-            12
-        } else {
-            6
-        };
-        let context = if self.context == ContextKind::Hard {
-            14
-        } else {
-            0
-        };
-        (12 * h + places, align + context)
-    }
-
-    /// With every default filled in that has a meaning, so that whoever keeps the config keeps them.
+    /// With the defaults of all keys that have an effect filled in, so that a saved config has them.
     fn resolved(mut self) -> Self {
         self.score = Some(self.score());
-        if self.order == Order::Luong {
+        if self.order == AttentionOrder::Luong {
             self.input_feeding = Some(self.feeds());
         }
         if self.score() == ScoreKind::Location {
@@ -167,8 +154,8 @@ impl AttentionConfig {
         let unused = [
             (
                 "model.recurrent.attention.input_feeding",
-                self.input_feeding.is_some() && self.order == Order::Bahdanau,
-                "order = \"luong\"; Bahdanau's always feeds the context in",
+                self.input_feeding.is_some() && self.order == AttentionOrder::Bahdanau,
+                "order = \"luong\"; with \"bahdanau\" the context is always an input",
             ),
             (
                 "model.recurrent.attention.positions",
@@ -198,39 +185,8 @@ impl AttentionConfig {
         ];
         for (key, is_unused, of) in unused {
             if is_unused {
-                let message = "has no meaning here".to_string();
                 let hint = format!("leave it out: it belongs to {of}");
-                return Err(ConfigError { key, message, hint });
-            }
-        }
-        let sizes = [
-            ("model.recurrent.attention.positions", self.positions()),
-            ("model.recurrent.attention.window", self.window()),
-        ];
-        check_sizes(&sizes)?;
-        let HardConfig {
-            reinforce,
-            entropy,
-            soft_share,
-        } = self.hard();
-        if !(0.0..=1.0).contains(&soft_share) {
-            return error(
-                "model.recurrent.attention.soft_share",
-                format!("is {soft_share}"),
-                "it must be from 0 to 1",
-            );
-        }
-        let factors = [
-            ("model.recurrent.attention.reinforce", reinforce),
-            ("model.recurrent.attention.entropy", entropy),
-            (
-                "model.recurrent.attention.doubly_stochastic",
-                self.doubly_stochastic,
-            ),
-        ];
-        for (key, factor) in factors {
-            if !(factor >= 0.0 && factor.is_finite()) {
-                return error(key, format!("is {factor}"), "it must be 0 or more");
+                return Err(ConfigError::new(key, "has no effect here", hint));
             }
         }
         Ok(())

@@ -1,27 +1,28 @@
 use std::ops::Range;
 
+use attend_batch::Segments;
 use attend_ops::{
-    Cell, Direction, DropoutSite, Linear, Mask, Pass, Segments, Shared, beside, cell, dropout,
-    linear, recurrence,
+    Cell, Direction, DropoutSite, Linear, Mask, Pass, Shared, beside, cell, dropout, linear,
+    recurrence,
 };
 use candle_core::{Result, Tensor};
 
-use super::attention_config::{AttentionChoice, Order};
+use super::alignment::Alignment;
+use super::attention_config::{AttentionChoice, AttentionOrder};
 use super::config::RecurrentConfig;
-use super::looking::Looking;
+use super::cross_attention::CrossAttention;
+use super::encoded::Encoded;
 use super::schedule::Schedule;
-use super::stepped::Stepped;
+use super::step_output::StepOutput;
 use super::{gates, recurrent};
-use crate::attention::{Read, Scope};
-use crate::params::Init;
-use crate::seq2seq::Alignment;
-use crate::{Memory, Output};
+use crate::attention::{KeysValues, Scope};
+use crate::weights::Init;
 
-/// Layers that step from token to token, and what they look up in the source.
+/// Recurrent layers that step from token to token, and their attention to the source.
 pub(crate) struct Decoder {
     cell: Cell,
     layers: Vec<Layer>,
-    pub(crate) attention: Option<Looking>,
+    pub(crate) attention: Option<CrossAttention>,
     width: usize,
 }
 
@@ -34,15 +35,30 @@ struct Layer {
     drop: DropoutSite,
 }
 
+/// The decoder's output under teacher forcing.
+pub(super) struct Decoded {
+    /// `[n, h]`
+    pub(super) hidden: Tensor,
+    pub(super) alignment: Option<Alignment>,
+}
+
+/// The input of a step.
+pub(super) struct StepInput<'a> {
+    /// The input side of the lowest layer's gates, from [`Decoder::input`].
+    pub(super) gates: &'a Shared,
+    /// Its rows that belong to this step.
+    pub(super) rows: Range<usize>,
+}
+
 impl Decoder {
     pub(crate) fn new(config: &RecurrentConfig, init: &mut Init) -> Result<Self> {
         let (e, h) = (config.d_embed, config.d_hidden);
         let cell = Cell::from(config.cell);
         let attention = match &config.attention {
             AttentionChoice::None => None,
-            AttentionChoice::Some(attention) => Some(Looking::new(attention, e, h, init)?),
+            AttentionChoice::Some(attention) => Some(CrossAttention::new(attention, e, h, init)?),
         };
-        let fed = attention.as_ref().is_some_and(Looking::is_fed);
+        let fed = attention.as_ref().is_some_and(CrossAttention::is_fed);
         let mut layers = Vec::new();
         for n in 0..config.decoder_layers {
             let name = format!("model.decoder.layers.{n}");
@@ -70,25 +86,25 @@ impl Decoder {
         })
     }
 
-    /// What the attention reads of the source at every step: keys and values `[m, h]`, if it has one.
-    pub(crate) fn read(&self, memory: &Memory, pass: &Pass) -> Result<Vec<Tensor>> {
+    /// The keys and values of the source, `[m, h]` each; nothing if there is no attention.
+    pub(super) fn source_keys_values(&self, memory: &Encoded, pass: &Pass) -> Result<Vec<Tensor>> {
         match &self.attention {
             None => Ok(Vec::new()),
-            Some(looking) => {
-                let keys = looking.attention.score.read(&memory.states, pass)?;
+            Some(cross) => {
+                let keys = cross.attention.score.keys(&memory.states, pass)?;
                 Ok(vec![keys, memory.states.clone()])
             }
         }
     }
 
     /// The state before the first token: that of every layer `[b, S]`, and what is fed in at first.
-    pub(crate) fn start(&self, memory: &Memory) -> Result<Vec<Tensor>> {
+    pub(super) fn start(&self, memory: &Encoded) -> Result<Vec<Tensor>> {
         let (finals, count) = (&memory.finals, self.layers.len());
         // From the encoder's highest layers; from the highest of all if it has fewer.
         let first = finals.len().saturating_sub(count);
         let own = (first..first + count).map(|n| finals[n.min(finals.len() - 1)].clone());
         let mut own: Vec<Tensor> = own.collect();
-        if self.attention.as_ref().is_some_and(|looking| looking.feeds) {
+        if self.attention.as_ref().is_some_and(|cross| cross.feeds) {
             let nothing = (memory.segments.count(), self.width);
             own.push(Tensor::zeros(nothing, own[0].dtype(), own[0].device())?);
         }
@@ -100,44 +116,44 @@ impl Decoder {
         Shared::new(&linear(x, &[&self.layers[0].input], pass)?, pass)
     }
 
-    /// One more token for each row of the state; its inputs are `rows` of `input`.
-    pub(crate) fn step(
+    /// One more token for each row of the state.
+    pub(super) fn step(
         &self,
         own: &mut Vec<Tensor>,
-        (input, rows): (&Shared, Range<usize>),
-        read: Option<&Read>,
+        input: StepInput,
+        over: Option<&KeysValues>,
         scope: &Scope,
         pass: &Pass,
-    ) -> Result<Stepped> {
+    ) -> Result<StepOutput> {
         let highest = self.layers.len() - 1;
         let time = scope.positions.first().map_or(0, |&time| time as usize);
-        let Some((looking, read)) = self.attention.as_ref().zip(read) else {
-            self.step_cells(own, (input, rows), None, time, pass)?;
+        let Some((cross, over)) = self.attention.as_ref().zip(over) else {
+            self.step_cells(own, input, None, time, pass)?;
             let top = self.output_of(&own[highest])?;
             let attended = None;
-            return Ok(Stepped { top, attended });
+            return Ok(StepOutput { top, attended });
         };
-        let attend = |query: &Tensor| looking.attention.attend(query, read, scope, pass);
-        match looking.order {
-            Order::Bahdanau => {
+        let attend = |query: &Tensor| cross.attention.attend(query, over, scope, pass);
+        match cross.order {
+            AttentionOrder::Bahdanau => {
                 let attended = attend(&self.output_of(&own[highest])?)?;
                 let feed = Some(&attended.context);
-                self.step_cells(own, (input, rows), feed, time, pass)?;
+                self.step_cells(own, input, feed, time, pass)?;
                 let top = self.output_of(&own[highest])?;
                 let attended = Some(attended);
-                Ok(Stepped { top, attended })
+                Ok(StepOutput { top, attended })
             }
-            Order::Luong => {
-                let feed = looking.feeds.then(|| own.pop()).flatten();
-                self.step_cells(own, (input, rows), feed.as_ref(), time, pass)?;
+            AttentionOrder::Luong => {
+                let feed = cross.feeds.then(|| own.pop()).flatten();
+                self.step_cells(own, input, feed.as_ref(), time, pass)?;
                 let state = self.output_of(&own[highest])?;
                 let attended = attend(&state)?;
-                let top = looking.combine(&[&attended.context, &state], pass)?;
-                if looking.feeds {
+                let top = cross.combine(&[&attended.context, &state], pass)?;
+                if cross.feeds {
                     own.push(top.clone());
                 }
                 let attended = Some(attended);
-                Ok(Stepped { top, attended })
+                Ok(StepOutput { top, attended })
             }
         }
     }
@@ -145,7 +161,7 @@ impl Decoder {
     fn step_cells(
         &self,
         own: &mut [Tensor],
-        (input, rows): (&Shared, Range<usize>),
+        input: StepInput,
         feed: Option<&Tensor>,
         time: usize,
         pass: &Pass,
@@ -167,7 +183,10 @@ impl Decoder {
                 }
             };
             own[n] = match &below {
-                None => cell(self.cell, input, rows.clone(), &recurrent, &state, pass)?,
+                None => {
+                    let rows = input.rows.clone();
+                    cell(self.cell, input.gates, rows, &recurrent, &state, pass)?
+                }
                 Some(below) => {
                     let below = dropout(below, layer.drop.of(pass).at(time), pass)?;
                     let input = Shared::new(&linear(&below, &[&layer.input], pass)?, pass)?;
@@ -185,39 +204,39 @@ impl Decoder {
         state.narrow(1, 0, self.width)?.contiguous()
     }
 
-    /// What tokens are predicted from: in Bahdanau's order, the state, the context and the previous token
-    /// together, which no step waits for. x `[k, e]` are the embedded previous tokens.
-    pub(crate) fn read_out(&self, stepped: &Stepped, x: &Tensor, pass: &Pass) -> Result<Tensor> {
-        match (&self.attention, &stepped.attended) {
-            (Some(looking), Some(attended)) if looking.order == Order::Bahdanau => {
-                looking.combine(&[&stepped.top, &attended.context, x], pass)
+    /// The hidden state that predicts a token. In Bahdanau's order it combines the state, the context and the
+    /// previous token; no step depends on it. x `[k, e]` are the embedded previous tokens.
+    pub(super) fn readout(&self, step: &StepOutput, x: &Tensor, pass: &Pass) -> Result<Tensor> {
+        match (&self.attention, &step.attended) {
+            (Some(cross), Some(attended)) if cross.order == AttentionOrder::Bahdanau => {
+                cross.combine(&[&step.top, &attended.context, x], pass)
             }
-            _ => Ok(stepped.top.clone()),
+            _ => Ok(step.top.clone()),
         }
     }
 
-    /// Teacher forcing. `embed` makes `[n, e]` of the previous tokens, in the order it is given.
-    pub(crate) fn forward(
+    /// Teacher forcing. `embed` embeds the previous tokens, `[n, e]`, in the order that it is given.
+    pub(super) fn forward(
         &self,
-        memory: &Memory,
+        memory: &Encoded,
         targets: &Segments,
         embed: impl FnOnce(Option<&[u32]>) -> Result<Tensor>,
         pass: &Pass,
-    ) -> Result<Output> {
+    ) -> Result<Decoded> {
         match &self.attention {
-            Some(looking) if looking.is_fed() => self.one_by_one(memory, targets, embed, pass),
+            Some(cross) if cross.is_fed() => self.one_by_one(memory, targets, embed, pass),
             _ => self.all_at_once(memory, targets, &embed(None)?, pass),
         }
     }
 
-    /// Where no step waits for the attention of another, it comes after all of them.
+    /// Without input feeding no step depends on an attention, so that all attentions are computed at once.
     fn all_at_once(
         &self,
-        memory: &Memory,
+        memory: &Encoded,
         targets: &Segments,
         x: &Tensor,
         pass: &Pass,
-    ) -> Result<Output> {
+    ) -> Result<Decoded> {
         let mut x = x.clone();
         for (layer, start) in self.layers.iter().zip(self.start(memory)?) {
             let input = dropout(&x, layer.drop.of(pass), pass)?;
@@ -234,16 +253,16 @@ impl Decoder {
             )?;
             x = self.output_of(&states)?;
         }
-        let Some(looking) = &self.attention else {
+        let Some(cross) = &self.attention else {
             let (hidden, alignment) = (x, None);
-            return Ok(Output { hidden, alignment });
+            return Ok(Decoded { hidden, alignment });
         };
-        let sources = self.read(memory, pass)?;
-        let read = Read::new(&sources[0], &sources[1], pass)?;
+        let sources = self.source_keys_values(memory, pass)?;
+        let over = KeysValues::new(&sources[0], &sources[1], pass)?;
         let scope = Scope::new(targets, &memory.segments, Mask::Full);
-        let attended = looking.attention.attend(&x, &read, &scope, pass)?;
-        Ok(Output {
-            hidden: looking.combine(&[&attended.context, &x], pass)?,
+        let attended = cross.attention.attend(&x, &over, &scope, pass)?;
+        Ok(Decoded {
+            hidden: cross.combine(&[&attended.context, &x], pass)?,
             alignment: Some(Alignment {
                 weights: attended.weights,
                 choice: attended.choice,
@@ -254,17 +273,17 @@ impl Decoder {
 
     fn one_by_one(
         &self,
-        memory: &Memory,
+        memory: &Encoded,
         targets: &Segments,
         embed: impl FnOnce(Option<&[u32]>) -> Result<Tensor>,
         pass: &Pass,
-    ) -> Result<Output> {
+    ) -> Result<Decoded> {
         let schedule = Schedule::new(targets);
         let memory = schedule.sorted(memory)?;
         let x = embed(Some(schedule.rows()))?;
-        let input = self.input(&x, pass)?;
-        let sources = self.read(&memory, pass)?;
-        let read = Read::new(&sources[0], &sources[1], pass)?;
+        let gates = self.input(&x, pass)?;
+        let sources = self.source_keys_values(&memory, pass)?;
+        let over = KeysValues::new(&sources[0], &sources[1], pass)?;
         let mut own = self.start(&memory)?;
         let mut steps = Vec::new();
         for (time, rows) in schedule.steps().enumerate() {
@@ -272,10 +291,14 @@ impl Decoder {
                 *own = own.narrow(0, 0, rows.len())?;
             }
             let scope = Scope::at(time, schedule.going(time), &memory.segments);
-            steps.push(self.step(&mut own, (&input, rows), Some(&read), &scope, pass)?);
+            let input = StepInput {
+                gates: &gates,
+                rows,
+            };
+            steps.push(self.step(&mut own, input, Some(&over), &scope, pass)?);
         }
-        let all = Stepped::join(&steps)?;
-        let hidden = schedule.unsorted(&self.read_out(&all, &x, pass)?)?;
+        let all = StepOutput::join(&steps)?;
+        let hidden = schedule.unsorted(&self.readout(&all, &x, pass)?)?;
         let alignment = all.attended.map(|attended| -> Result<Alignment> {
             Ok(Alignment {
                 weights: schedule.unsorted(&attended.weights)?,
@@ -287,6 +310,6 @@ impl Decoder {
             })
         });
         let alignment = alignment.transpose()?;
-        Ok(Output { hidden, alignment })
+        Ok(Decoded { hidden, alignment })
     }
 }

@@ -1,25 +1,24 @@
-use attend_ops::{
-    Cell, Direction, DropoutSite, Linear, Pass, Segments, dropout, linear, recurrence,
-};
+use attend_batch::Segments;
+use attend_ops::{Cell, Direction, DropoutSite, Linear, Pass, dropout, linear, recurrence};
 use candle_core::{Result, Tensor, bail};
 
 use super::config::RecurrentConfig;
 use super::{gates, recurrent};
-use crate::params::Init;
+use crate::weights::Init;
 
-/// Layers that read a sentence from one end to the other, or in both directions at once.
+/// Recurrent layers, unidirectional or bidirectional.
 pub(crate) struct Encoder {
     cell: Cell,
     layers: Vec<Layer>,
 }
 
 struct Layer {
-    readers: Vec<Reader>,
+    directions: Vec<DirectionalRnn>,
     drop: DropoutSite,
 }
 
-/// One direction of a layer, w wide.
-struct Reader {
+/// One direction of a layer.
+struct DirectionalRnn {
     direction: Direction,
     width: usize,
     input: Linear,
@@ -43,12 +42,12 @@ impl Encoder {
             } else {
                 config.d_hidden
             };
-            let readers = directions.iter().map(|&direction| {
+            let rnns = directions.iter().map(|&direction| {
                 let name = match direction {
                     Direction::Forward => format!("{name}.forward"),
                     Direction::Backward => format!("{name}.backward"),
                 };
-                Ok(Reader {
+                Ok(DirectionalRnn {
                     direction,
                     width,
                     input: gates(cell, &name, inputs, width, init)?,
@@ -56,14 +55,14 @@ impl Encoder {
                 })
             });
             layers.push(Layer {
-                readers: readers.collect::<Result<_>>()?,
+                directions: rnns.collect::<Result<_>>()?,
                 drop: DropoutSite::new(if n == 0 { 0.0 } else { config.dropout }, &name),
             });
         }
         Ok(Self { cell, layers })
     }
 
-    /// Embedded tokens `[n, e]` to states `[n, h]`, and the state in which each layer ends, `[b, S]`.
+    /// Embedded tokens `[n, e]` to states `[n, h]`, and the final state of each layer, `[b, S]`.
     pub(crate) fn forward(
         &self,
         x: &Tensor,
@@ -71,7 +70,7 @@ impl Encoder {
         pass: &Pass,
     ) -> Result<(Tensor, Vec<Tensor>)> {
         if sentences.lengths().contains(&0) {
-            bail!("a recurrent encoder has nothing to start a decoder from in an empty sentence");
+            bail!("a recurrent encoder cannot encode an empty sentence: it has no final state");
         }
         let mut x = x.clone();
         let mut finals = Vec::new();
@@ -79,10 +78,10 @@ impl Encoder {
             let input = dropout(&x, layer.drop.of(pass), pass)?;
             let mut outputs = Vec::new();
             let mut lasts = Vec::new();
-            for reader in &layer.readers {
-                let states = reader.read(self.cell, &input, sentences, pass)?; // (n, S)
-                outputs.push(states.narrow(1, 0, reader.width)?);
-                lasts.push(reader.last(&states, sentences)?);
+            for rnn in &layer.directions {
+                let states = rnn.forward(self.cell, &input, sentences, pass)?; // (n, S)
+                outputs.push(states.narrow(1, 0, rnn.width)?);
+                lasts.push(rnn.last(&states, sentences)?);
             }
             x = Tensor::cat(&outputs, 1)?.contiguous()?; // (n, h)
             finals.push(self.join(&lasts)?);
@@ -90,7 +89,7 @@ impl Encoder {
         Ok((x, finals))
     }
 
-    /// The last states of both directions as one: outputs side by side, then cells.
+    /// Concatenates the final states of the directions: their outputs, then for an LSTM their cells.
     fn join(&self, lasts: &[Tensor]) -> Result<Tensor> {
         let parts = |part: usize| {
             lasts.iter().map(move |last| {
@@ -103,8 +102,8 @@ impl Encoder {
     }
 }
 
-impl Reader {
-    fn read(&self, cell: Cell, x: &Tensor, sentences: &Segments, pass: &Pass) -> Result<Tensor> {
+impl DirectionalRnn {
+    fn forward(&self, cell: Cell, x: &Tensor, sentences: &Segments, pass: &Pass) -> Result<Tensor> {
         let input = linear(x, &[&self.input], pass)?;
         let direction = self.direction;
         recurrence(
@@ -118,7 +117,7 @@ impl Reader {
         )
     }
 
-    /// The states where it ends: `[n, S]` to `[b, S]`.
+    /// The final state of each sentence: `[n, S]` to `[b, S]`. That of a backward RNN is at the first token.
     fn last(&self, states: &Tensor, sentences: &Segments) -> Result<Tensor> {
         let rows = sentences.ranges().map(|range| match self.direction {
             Direction::Forward => range.end as u32 - 1,

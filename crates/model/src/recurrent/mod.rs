@@ -5,37 +5,45 @@
 //! n tokens of a packed batch, b sentences, k of them still going at a step; e wide embeddings, h wide
 //! states; G h gates; S numbers in a state, which for an LSTM are its output and its cell.
 
+mod alignment;
 mod attention_config;
 mod config;
+mod cross_attention;
 mod decoder;
+mod encoded;
 mod encoder;
 #[cfg(test)]
 mod expectation;
-mod looking;
+mod footprint;
 mod schedule;
-mod stepped;
+mod step_output;
 
-pub use attention_config::{AttentionChoice, AttentionConfig, Order};
+pub use attention_config::{AttentionChoice, AttentionConfig, AttentionOrder};
 pub use config::{CellKind, RecurrentConfig};
 
-use attend_ops::{
-    Cell, DropoutSite, Linear, Loss, Pass, Path, Segments, cross_entropy, dropout, project,
-};
-use candle_core::{DType, Device, Result, Tensor};
+use attend_batch::{Packed, Source};
+use attend_ops::{Cell, DropoutSite, Kernels, Linear, Pass, Weight, dropout, project};
+use candle_core::{Result, Tensor};
 
-use crate::attention::{Context, Hard, Read, Scope, doubly_stochastic};
-use crate::embedding::{Tables, embed_words};
-use crate::params::Init;
-use crate::{AttentionMap, Memory, Output, Packed, Params, Place, Seq2Seq, State, Vocabularies};
-use decoder::Decoder;
+use crate::attention::{Context, Hard, KeysValues, Scope};
+use crate::cache::{Cache, CachedState, StepCached};
+use crate::embedding::{Tables, Widths, embed_words, tokens};
+use crate::weights::Init;
+use crate::{
+    AttentionMap, DecoderState, Encode, Memory, Output, Penalty, Place, Step, Train, Vocabularies,
+    Weights,
+};
+use alignment::{Alignment, AttentionPenalty};
+use decoder::{Decoded, Decoder, StepInput};
+use encoded::Encoded;
 use encoder::Encoder;
 
 pub struct Recurrent {
-    params: Params,
+    weights: Weights,
     tables: Tables,
     encoder: Encoder,
     decoder: Decoder,
-    /// λ of [`doubly_stochastic`].
+    /// λ of the doubly stochastic penalty.
     doubly_stochastic: f32,
     source_drop: DropoutSite,
     target_drop: DropoutSite,
@@ -43,15 +51,15 @@ pub struct Recurrent {
 }
 
 impl Recurrent {
-    /// With fresh parameters, or zeros if there is no seed.
-    pub fn new(
+    pub(crate) fn new(
         config: &RecurrentConfig,
         vocabularies: Vocabularies,
-        seed: Option<u64>,
-        device: &Device,
+        mut init: Init,
     ) -> Result<Self> {
-        let mut init = Init::new(seed, device);
-        let widths = (config.d_embed, config.d_hidden);
+        let widths = Widths {
+            embedding: config.d_embed,
+            output: config.d_hidden,
+        };
         let drop = |name: &str| DropoutSite::new(config.dropout, name);
         Ok(Self {
             tables: Tables::new(config.tie, vocabularies, widths, &mut init)?,
@@ -64,7 +72,7 @@ impl Recurrent {
             source_drop: drop("model.encoder.embed_tokens"),
             target_drop: drop("model.decoder.embed_tokens"),
             hidden_drop: drop("model.decoder.output"),
-            params: init.finish(),
+            weights: init.finish(),
         })
     }
 
@@ -104,22 +112,9 @@ fn recurrent(
     }
 }
 
-impl Seq2Seq for Recurrent {
-    fn params(&self) -> &Params {
-        &self.params
-    }
-
-    fn encode(&self, source: &Packed, pass: &Pass) -> Result<Memory> {
-        let x = embed_words(&self.tables.source, &source.ids, self.source_drop, pass)?;
-        let (states, finals) = self.encoder.forward(&x, &source.segments, pass)?;
-        Ok(Memory {
-            states,
-            segments: source.segments.clone(),
-            finals,
-        })
-    }
-
-    fn decode(&self, memory: &Memory, target: &Packed, pass: &Pass) -> Result<Output> {
+impl Recurrent {
+    /// Teacher forcing.
+    fn run_decoder(&self, encoded: &Encoded, target: &Packed, pass: &Pass) -> Result<Decoded> {
         let inputs = target.shifted(self.start_token());
         let embed = |order: Option<&[u32]>| {
             let ids = match order {
@@ -128,80 +123,140 @@ impl Seq2Seq for Recurrent {
             };
             embed_words(&self.tables.target, &ids, self.target_drop, pass)
         };
-        let output = self
-            .decoder
-            .forward(memory, &target.segments, embed, pass)?;
-        let hidden = dropout(&output.hidden, self.hidden_drop.of(pass), pass)?;
-        Ok(Output { hidden, ..output })
+        let segments = &target.segments;
+        let decoded = self.decoder.forward(encoded, segments, embed, pass)?;
+        let hidden = dropout(&decoded.hidden, self.hidden_drop.of(pass), pass)?;
+        Ok(Decoded { hidden, ..decoded })
     }
 
-    fn loss(&self, output: &Output, target: &Packed, smoothing: f32, pass: &Pass) -> Result<Loss> {
-        let table = &self.tables.output;
-        let loss = cross_entropy(&output.hidden, table, &target.ids, smoothing, pass)?;
-        let Some(alignment) = output.alignment.as_ref().filter(|_| pass.trains()) else {
-            return Ok(loss);
+    /// What is minimised in addition to the cross-entropy, if anything.
+    fn penalty(&self, alignment: Alignment) -> Option<Box<dyn Penalty>> {
+        let hard = self.hard().cloned();
+        if hard.is_none() && self.doubly_stochastic == 0.0 {
+            return None;
+        }
+        Some(Box::new(AttentionPenalty {
+            alignment,
+            doubly_stochastic: self.doubly_stochastic,
+            hard,
+        }))
+    }
+}
+
+impl Encode for Recurrent {
+    fn encode(&self, source: &Source, pass: &Pass) -> Result<Memory> {
+        let source = tokens(source)?;
+        let x = embed_words(&self.tables.source, &source.ids, self.source_drop, pass)?;
+        let (states, finals) = self.encoder.forward(&x, &source.segments, pass)?;
+        let encoded = Encoded {
+            states,
+            segments: source.segments.clone(),
+            finals,
         };
-        let mut extra = Tensor::zeros((), DType::F32, output.hidden.device())?;
-        if self.doubly_stochastic > 0.0 {
-            let (queries, keys) = (&target.segments, &alignment.keys);
-            let lambda = self.doubly_stochastic;
-            extra = (extra + doubly_stochastic(&alignment.weights, queries, keys, lambda)?)?;
-        }
-        if let (Some(hard), Some(choice)) = (self.hard(), &alignment.choice) {
-            extra = (extra + hard.reinforce(choice, &loss.each, &target.segments)?)?;
-        }
-        Ok(loss.with(extra))
+        Ok(encoded.into())
+    }
+}
+
+impl Train for Recurrent {
+    fn weights(&self) -> &Weights {
+        &self.weights
     }
 
-    fn attention(&self, source: &Packed, target: &Packed, path: Path) -> Result<Vec<AttentionMap>> {
-        let pass = Pass::eval(path);
-        let output = self.decode(&self.encode(source, &pass)?, target, &pass)?;
-        let map = output.alignment.map(|alignment| AttentionMap {
-            place: Place::Cross,
-            layer: 0,
-            head: 0,
-            weights: alignment
-                .choice
-                .map_or(alignment.weights, |choice| choice.taken),
-        });
-        Ok(map.into_iter().collect())
+    fn decode(&self, memory: &Memory, target: &Packed, pass: &Pass) -> Result<Output> {
+        let decoded = self.run_decoder(&Encoded::from_memory(memory)?, target, pass)?;
+        Ok(Output {
+            hidden: decoded.hidden,
+            penalty: decoded.alignment.and_then(|it| self.penalty(it)),
+        })
     }
 
-    fn start(&self, memory: &Memory, beams: usize, pass: &Pass) -> Result<State> {
-        let sentences = memory.segments.count();
+    fn output_matrix(&self) -> &Weight {
+        &self.tables.output
+    }
+
+    fn attention(
+        &self,
+        source: &Source,
+        target: &Packed,
+        kernels: Kernels,
+    ) -> Result<Vec<AttentionMap>> {
+        let pass = Pass::eval(kernels);
+        let encoded = Encoded::from_memory(&self.encode(source, &pass)?)?;
+        let alignment = self.run_decoder(&encoded, target, &pass)?.alignment;
+        let weights = alignment.map(|it| it.choice.map_or(it.weights, |choice| choice.taken));
+        Ok(weights.map(cross_map).into_iter().collect())
+    }
+}
+
+/// The map of its only attention.
+fn cross_map(weights: Tensor) -> AttentionMap {
+    AttentionMap {
+        place: Place::Cross,
+        layer: 0,
+        head: 0,
+        weights,
+    }
+}
+
+impl Step for Recurrent {
+    fn start_token(&self) -> u32 {
+        (self.tables.target.value().dims()[0] - 1) as u32
+    }
+
+    fn start<'a>(
+        &'a self,
+        memory: &Memory,
+        beams: usize,
+        pass: &Pass,
+    ) -> Result<Box<dyn DecoderState + 'a>> {
+        let encoded = Encoded::from_memory(memory)?;
+        let sentences = encoded.segments.count();
         let rows = (0..sentences as u32).flat_map(|i| std::iter::repeat_n(i, beams));
-        let rows = Tensor::new(rows.collect::<Vec<_>>(), memory.states.device())?;
-        let own = self.decoder.start(memory)?;
+        let rows = Tensor::new(rows.collect::<Vec<_>>(), encoded.states.device())?;
+        let own = self.decoder.start(&encoded)?;
         let own = own.iter().map(|own| own.detach().index_select(&rows, 0));
-        let source = self.decoder.read(memory, pass)?;
-        Ok(State {
+        let source = self.decoder.source_keys_values(&encoded, pass)?;
+        let cache = Cache {
             length: 0,
             rows: vec![beams; sentences],
             own: own.collect::<Result<_>>()?,
             source: source.iter().map(Tensor::detach).collect(),
-            segments: memory.segments.clone(),
-        })
+            segments: encoded.segments,
+        };
+        Ok(Box::new(CachedState {
+            model: self,
+            cache,
+            pass: *pass,
+        }))
     }
+}
 
-    fn step(&self, state: &mut State, last: &[u32], pass: &Pass) -> Result<Tensor> {
+impl StepCached for Recurrent {
+    fn step(
+        &self,
+        cache: &mut Cache,
+        last: &[u32],
+        maps: Option<&mut Vec<AttentionMap>>,
+        pass: &Pass,
+    ) -> Result<Tensor> {
         let x = embed_words(&self.tables.target, last, self.target_drop, pass)?;
-        let input = self.decoder.input(&x, pass)?;
-        let read = match &state.source[..] {
-            [keys, values] => Some(Read::new(keys, values, pass)?),
+        let input = StepInput {
+            gates: &self.decoder.input(&x, pass)?,
+            rows: 0..last.len(),
+        };
+        let over = match &cache.source[..] {
+            [keys, values] => Some(KeysValues::new(keys, values, pass)?),
             _ => None,
         };
-        let queries = Segments::packed(state.rows.iter().copied());
-        let scope = Scope::at(state.length, queries, &state.segments);
-        let input = (&input, 0..last.len());
-        let own = &mut state.own;
-        let stepped = self.decoder.step(own, input, read.as_ref(), &scope, pass)?;
-        let hidden = self.decoder.read_out(&stepped, &x, pass)?;
+        let scope = Scope::at(cache.length, cache.rows_by_sentence(), &cache.segments);
+        let own = &mut cache.own;
+        let step = self.decoder.step(own, input, over.as_ref(), &scope, pass)?;
+        let hidden = self.decoder.readout(&step, &x, pass)?;
         own.iter_mut().for_each(|own| *own = own.detach());
-        state.length += 1;
+        if let (Some(maps), Some(attended)) = (maps, step.attended) {
+            let choice = attended.choice.map(|choice| choice.taken);
+            maps.push(cross_map(choice.unwrap_or(attended.weights)));
+        }
         project(&hidden, &self.tables.output, pass)
-    }
-
-    fn start_token(&self) -> u32 {
-        (self.tables.target.value().dims()[0] - 1) as u32
     }
 }

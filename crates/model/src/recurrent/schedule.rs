@@ -1,23 +1,23 @@
 use std::ops::Range;
 
-use attend_ops::Segments;
+use attend_batch::Segments;
 use candle_core::{Result, Tensor};
 
-use crate::Memory;
+use super::encoded::Encoded;
 
-/// Which sentences step together: the longest first, so that those still going at any time are the first
-/// few, and a step's rows are next to each other.
-pub(crate) struct Schedule {
-    /// Sentences, the longest first.
+/// The order in which the decoder steps through a batch. Sentences are sorted by length, the longest first, so
+/// that the sentences that have a token at a time step are the first ones. The rows of a step are contiguous.
+pub(super) struct Schedule {
+    /// Sentence indices, the longest first.
     order: Vec<usize>,
-    /// For every time, how many sentences are still going.
+    /// The number of sentences that have a token at each time step.
     going: Vec<usize>,
-    /// For every row, time after time, its row in the packed batch.
+    /// For every row in time-major order, its row in the packed batch.
     rows: Vec<u32>,
 }
 
 impl Schedule {
-    pub(crate) fn new(targets: &Segments) -> Self {
+    pub(super) fn new(targets: &Segments) -> Self {
         let lengths = targets.lengths();
         let mut order: Vec<usize> = (0..lengths.len()).collect();
         order.sort_by_key(|&sentence| std::cmp::Reverse(lengths[sentence]));
@@ -32,13 +32,13 @@ impl Schedule {
         Self { order, going, rows }
     }
 
-    /// For every row, time after time, its row in the packed batch.
-    pub(crate) fn rows(&self) -> &[u32] {
+    /// For every row in time-major order, its row in the packed batch.
+    pub(super) fn rows(&self) -> &[u32] {
         &self.rows
     }
 
-    /// The rows of each step.
-    pub(crate) fn steps(&self) -> impl Iterator<Item = Range<usize>> {
+    /// The range of time-major rows of each step.
+    pub(super) fn steps(&self) -> impl Iterator<Item = Range<usize>> {
         let mut start = 0;
         self.going.iter().map(move |count| {
             start += count;
@@ -46,14 +46,14 @@ impl Schedule {
         })
     }
 
-    /// One query for each sentence that is still going.
-    pub(crate) fn going(&self, time: usize) -> Segments {
+    /// The segments of a step's queries: one query for each sentence that has a token at this time step.
+    pub(super) fn going(&self, time: usize) -> Segments {
         let still = |rank: usize| usize::from(rank < self.going[time]);
         Segments::packed((0..self.order.len()).map(still))
     }
 
-    /// The memory with its sentences in this order.
-    pub(crate) fn sorted(&self, memory: &Memory) -> Result<Memory> {
+    /// The memory with its sentences in this order, the longest target first.
+    pub(super) fn sorted(&self, memory: &Encoded) -> Result<Encoded> {
         if self.order.is_sorted() {
             return Ok(memory.clone());
         }
@@ -63,7 +63,7 @@ impl Schedule {
         let order: Vec<u32> = self.order.iter().map(|&i| i as u32).collect();
         let (rows, order) = (Tensor::new(rows, device)?, Tensor::new(order, device)?);
         let finals = memory.finals.iter();
-        Ok(Memory {
+        Ok(Encoded {
             states: memory.states.index_select(&rows, 0)?,
             segments: Segments::packed(ranges().map(|range| range.len())),
             finals: finals
@@ -72,17 +72,17 @@ impl Schedule {
         })
     }
 
-    /// Rows of all steps, one step after the other, back in the order of the packed batch.
-    pub(crate) fn unsorted(&self, x: &Tensor) -> Result<Tensor> {
-        let mut places = vec![0u32; self.rows.len()];
-        for (place, &row) in self.rows.iter().enumerate() {
-            places[row as usize] = place as u32;
+    /// Reorders time-major rows to the order of the packed batch.
+    pub(super) fn unsorted(&self, x: &Tensor) -> Result<Tensor> {
+        let mut inverse = vec![0u32; self.rows.len()];
+        for (position, &row) in self.rows.iter().enumerate() {
+            inverse[row as usize] = position as u32;
         }
-        x.index_select(&Tensor::new(places, x.device())?, 0)
+        x.index_select(&Tensor::new(inverse, x.device())?, 0)
     }
 
-    /// The segments of a memory that [`Schedule::sorted`] made, as they were.
-    pub(crate) fn keys(&self, sorted: &Memory) -> Segments {
+    /// The segments of the memory before [`Schedule::sorted`].
+    pub(super) fn keys(&self, sorted: &Encoded) -> Segments {
         let mut lengths = vec![0; self.order.len()];
         for (&sentence, &length) in self.order.iter().zip(sorted.segments.lengths()) {
             lengths[sentence] = length;

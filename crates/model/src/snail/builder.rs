@@ -1,22 +1,22 @@
-//! The parameters of the layers that encoder and decoder are made of, by their names.
+//! Creates the layers of the encoder and decoder, and their named parameters.
 
 use attend_ops::{DropoutSite, Linear};
 use candle_core::Result;
 
+use super::attention_block::AttentionBlock;
 use super::config::SnailConfig;
 use super::convolution::Convolution;
-use super::reader::Reader;
 use crate::ScoreKind;
 use crate::attention::{Align, Attention, Context, Score};
-use crate::params::Init;
+use crate::weights::Init;
 
-/// Makes the layers of a side in their order, each of which adds to the channels that the next one reads.
+/// Creates the layers of the encoder or decoder in order. Each layer adds channels to the input of the next.
 pub(super) struct Builder<'a, 'b> {
     config: &'a SnailConfig,
     init: &'a mut Init<'b>,
     /// `model.encoder` or `model.decoder`.
     side: &'static str,
-    /// Channels so far.
+    /// Output channels of the last layer created.
     width: usize,
 }
 
@@ -35,7 +35,7 @@ impl<'a, 'b> Builder<'a, 'b> {
         self.width
     }
 
-    /// Convolutions that together see the whole span (Algorithm 2).
+    /// Convolutions whose combined receptive field is at least the span (Algorithm 2).
     pub(super) fn convolutions(&mut self, block: usize) -> Result<Vec<Convolution>> {
         let SnailConfig {
             filters, dropout, ..
@@ -54,17 +54,23 @@ impl<'a, 'b> Builder<'a, 'b> {
         convolutions.collect()
     }
 
-    /// Attention to the features themselves.
-    pub(super) fn itself(&mut self, block: usize) -> Result<Reader> {
-        self.reader(block, "attention", self.width)
+    /// Self-attention.
+    pub(super) fn itself(&mut self, block: usize) -> Result<AttentionBlock> {
+        self.attention(block, "attention", self.width)
     }
 
     /// Attention to the encoder's output.
-    pub(super) fn memory(&mut self, block: usize) -> Result<Reader> {
-        self.reader(block, "memory", self.config.d_model)
+    pub(super) fn memory(&mut self, block: usize) -> Result<AttentionBlock> {
+        self.attention(block, "memory", self.config.d_model)
     }
 
-    fn reader(&mut self, block: usize, name: &str, read: usize) -> Result<Reader> {
+    /// Attention to states of width `width_attended`.
+    fn attention(
+        &mut self,
+        block: usize,
+        name: &str,
+        width_attended: usize,
+    ) -> Result<AttentionBlock> {
         let name = format!("{}.blocks.{block}.{name}", self.side);
         let SnailConfig {
             d_key,
@@ -74,10 +80,10 @@ impl<'a, 'b> Builder<'a, 'b> {
         } = *self.config;
         let (init, width) = (&mut *self.init, self.width);
         self.width += d_value;
-        Ok(Reader {
+        Ok(AttentionBlock {
             query: init.linear(&format!("{name}.query"), width, d_key)?,
-            key: init.matrix(&format!("{name}.key"), read, d_key)?,
-            value: init.linear(&format!("{name}.value"), read, d_value)?,
+            key: init.matrix(&format!("{name}.key"), width_attended, d_key)?,
+            value: init.linear(&format!("{name}.value"), width_attended, d_value)?,
             attention: Attention {
                 score: Score::new(ScoreKind::ScaledDot, &name, d_key, 0, init)?,
                 align: Align::Global,
@@ -88,7 +94,7 @@ impl<'a, 'b> Builder<'a, 'b> {
         })
     }
 
-    /// All channels to the model's width.
+    /// The projection of all channels to the model's width.
     pub(super) fn out(&mut self) -> Result<Linear> {
         let name = format!("{}.out", self.side);
         self.init.linear(&name, self.width, self.config.d_model)

@@ -1,33 +1,35 @@
-use attend_ops::{Linear, Mask, Pass, Segments, linear};
+use attend_batch::Segments;
+use attend_ops::{Linear, Mask, Pass, linear};
 use candle_core::{Result, Tensor};
 
+use super::attention_block::AttentionBlock;
 use super::builder::Builder;
 use super::config::SnailConfig;
 use super::convolution::Convolution;
-use super::reader::Reader;
 use crate::attention::Scope;
-use crate::params::Init;
-use crate::{AttentionMap, Memory, Place, State};
+use crate::cache::Cache;
+use crate::weights::Init;
+use crate::{AttentionMap, Memory, Place};
 
 /// Blocks of convolutions, attention to what came before, and attention to the encoder's output.
 pub(super) struct Decoder {
-    blocks: Vec<Block>,
+    blocks: Vec<DecoderBlock>,
     out: Linear,
     /// All channels before `out`.
     width: usize,
 }
 
-struct Block {
+struct DecoderBlock {
     convolutions: Vec<Convolution>,
-    attention: Reader,
-    memory: Reader,
+    attention: AttentionBlock,
+    memory: AttentionBlock,
 }
 
 impl Decoder {
     pub(super) fn new(config: &SnailConfig, init: &mut Init) -> Result<Self> {
         let mut builder = Builder::new(config, init, "model.decoder");
         let blocks = (0..config.blocks).map(|b| {
-            Ok(Block {
+            Ok(DecoderBlock {
                 convolutions: builder.convolutions(b)?,
                 attention: builder.itself(b)?,
                 memory: builder.memory(b)?,
@@ -56,17 +58,17 @@ impl Decoder {
             for convolution in &block.convolutions {
                 x = convolution.forward(&x, sentences, pass)?;
             }
-            let readers = [
+            let attentions = [
                 (Place::Decoder, &block.attention, &itself),
                 (Place::Cross, &block.memory, &source),
             ];
-            for (place, reader, scope) in readers {
-                let read = match place {
+            for (place, attention, scope) in attentions {
+                let states = match place {
                     Place::Cross => &memory.states,
                     _ => &x,
                 };
-                let [keys, values] = reader.read(read, pass)?;
-                let (y, weights) = reader.forward(&x, [&keys, &values], scope, pass)?;
+                let [keys, values] = attention.keys_values(states, pass)?;
+                let (y, weights) = attention.forward(&x, [&keys, &values], scope, pass)?;
                 x = y;
                 maps.push(AttentionMap {
                     place,
@@ -80,19 +82,19 @@ impl Decoder {
     }
 
     /// Every block's keys and values of the source, for [`Decoder::step`].
-    pub(super) fn read(&self, memory: &Memory, pass: &Pass) -> Result<Vec<Tensor>> {
-        let mut read = Vec::new();
+    pub(super) fn source_keys_values(&self, memory: &Memory, pass: &Pass) -> Result<Vec<Tensor>> {
+        let mut all = Vec::new();
         for block in &self.blocks {
-            read.extend(block.memory.read(&memory.states, pass)?);
+            all.extend(block.memory.keys_values(&memory.states, pass)?);
         }
-        Ok(read.iter().map(Tensor::detach).collect())
+        Ok(all.iter().map(Tensor::detach).collect())
     }
 
-    /// Widths of what each row remembers of every token: all its channels, which begin with what any layer
-    /// has for input, then every block's key and value.
+    /// The widths of what each row keeps of every token: all its channels, which begin with the input of every
+    /// layer, then the key and the value of every block.
     pub(super) fn widths(&self) -> Result<Vec<usize>> {
         let mut widths = vec![self.width];
-        for Block { attention, .. } in &self.blocks {
+        for DecoderBlock { attention, .. } in &self.blocks {
             for layer in [&attention.key, &attention.value] {
                 widths.push(layer.weight.value().dim(0)?);
             }
@@ -100,38 +102,53 @@ impl Decoder {
         Ok(widths)
     }
 
-    /// One position, one row per hypothesis: `[rows, d]` to `[rows, d]`.
-    pub(super) fn step(&self, x: &Tensor, state: &State, pass: &Pass) -> Result<Tensor> {
-        let (features, own) = (&state.own[0], &state.own[1..]);
-        let (rows, room, _) = features.dims3()?;
+    /// One position, one row per hypothesis: `[rows, d]` to `[rows, d]`; adds the cross-attention to `maps` if
+    /// there are any.
+    pub(super) fn step(
+        &self,
+        x: &Tensor,
+        cache: &Cache,
+        mut maps: Option<&mut Vec<AttentionMap>>,
+        pass: &Pass,
+    ) -> Result<Tensor> {
+        let (features, own) = (&cache.own[0], &cache.own[1..]);
+        let (rows, capacity, _) = features.dims3()?;
         let each = Segments::packed(std::iter::repeat_n(1, rows));
-        let so_far = Segments::in_rooms(rows, room, state.length + 1);
-        let itself = Scope::at(state.length, each, &so_far);
-        let by_sentence = Segments::packed(state.rows.iter().copied());
-        let source = Scope::at(state.length, by_sentence, &state.segments);
+        let so_far = Segments::with_capacity(rows, capacity, cache.length + 1);
+        let itself = Scope::at(cache.length, each, &so_far);
+        let source = Scope::at(cache.length, cache.rows_by_sentence(), &cache.segments);
         let mut x = x.clone();
-        let caches = own.chunks_exact(2).zip(state.source.chunks_exact(2));
-        for (block, (own, read)) in self.blocks.iter().zip(caches) {
+        let caches = own.chunks_exact(2).zip(cache.source.chunks_exact(2));
+        for (layer, (block, (own, memory))) in self.blocks.iter().zip(caches).enumerate() {
             for convolution in &block.convolutions {
-                x = convolution.step(&x, features, state.length, pass)?;
+                x = convolution.step(&x, features, cache.length, pass)?;
             }
-            let new = block.attention.read(&x, pass)?;
+            let new = block.attention.keys_values(&x, pass)?;
             for (own, new) in own.iter().zip(&new) {
-                remember(own, new, state.length)?;
+                append(own, new, cache.length)?;
             }
             let (keys, values) = (own[0].flatten(0, 1)?, own[1].flatten(0, 1)?);
             (x, _) = block
                 .attention
                 .forward(&x, [&keys, &values], &itself, pass)?;
-            let read = [&read[0], &read[1]];
-            (x, _) = block.memory.forward(&x, read, &source, pass)?;
+            let memory = [&memory[0], &memory[1]];
+            let weights;
+            (x, weights) = block.memory.forward(&x, memory, &source, pass)?;
+            if let Some(maps) = &mut maps {
+                maps.push(AttentionMap {
+                    place: Place::Cross,
+                    layer,
+                    head: 0,
+                    weights,
+                });
+            }
         }
-        remember(features, &x, state.length)?;
+        append(features, &x, cache.length)?;
         linear(&x, &[&self.out], pass)
     }
 }
 
-/// Writes each row into its place of what `own` `[rows, room, …]` remembers.
-fn remember(own: &Tensor, new: &Tensor, place: usize) -> Result<()> {
-    own.slice_set(&new.unsqueeze(1)?, 1, place)
+/// Writes each row to position `length` of its cache `[rows, capacity, …]`.
+fn append(cache: &Tensor, new: &Tensor, length: usize) -> Result<()> {
+    cache.slice_set(&new.unsqueeze(1)?, 1, length)
 }

@@ -1,30 +1,31 @@
-use attend_ops::{Linear, Mask, Pass, Segments, linear};
+use attend_batch::Segments;
+use attend_ops::{Linear, Mask, Pass, linear};
 use candle_core::{Result, Tensor};
 
+use super::attention_block::AttentionBlock;
 use super::builder::Builder;
 use super::config::SnailConfig;
 use super::convolution::Convolution;
-use super::reader::Reader;
 use crate::attention::Scope;
-use crate::params::Init;
+use crate::weights::Init;
 use crate::{AttentionMap, Place};
 
-/// Blocks of convolutions, which look back, and attention to the whole sentence.
+/// Blocks of causal convolutions and attention to the whole sentence.
 pub(super) struct Encoder {
-    blocks: Vec<Block>,
+    blocks: Vec<EncoderBlock>,
     out: Linear,
 }
 
-struct Block {
+struct EncoderBlock {
     convolutions: Vec<Convolution>,
-    attention: Reader,
+    attention: AttentionBlock,
 }
 
 impl Encoder {
     pub(super) fn new(config: &SnailConfig, init: &mut Init) -> Result<Self> {
         let mut builder = Builder::new(config, init, "model.encoder");
         let blocks = (0..config.blocks).map(|b| {
-            Ok(Block {
+            Ok(EncoderBlock {
                 convolutions: builder.convolutions(b)?,
                 attention: builder.itself(b)?,
             })
@@ -35,7 +36,7 @@ impl Encoder {
         })
     }
 
-    /// `[n, d]` to `[n, d]`, and how it attended.
+    /// `[n, d]` to `[n, d]`, and the attention maps.
     pub(super) fn forward(
         &self,
         x: &Tensor,
@@ -49,7 +50,7 @@ impl Encoder {
             for convolution in &block.convolutions {
                 x = convolution.forward(&x, sentences, pass)?;
             }
-            let [keys, values] = block.attention.read(&x, pass)?;
+            let [keys, values] = block.attention.keys_values(&x, pass)?;
             let (y, weights) = block
                 .attention
                 .forward(&x, [&keys, &values], &scope, pass)?;

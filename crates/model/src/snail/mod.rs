@@ -5,26 +5,31 @@
 //!
 //! n tokens of a packed batch, d model width, c channels so far, D filters.
 
+mod attention_block;
 mod builder;
 mod config;
 mod convolution;
 mod decoder;
 mod encoder;
-mod reader;
+mod footprint;
 
 pub use config::SnailConfig;
 
-use attend_ops::{DropoutSite, Loss, Pass, Path, cross_entropy, dropout, project};
-use candle_core::{Device, Result, Tensor};
+use attend_batch::{Packed, Source};
+use attend_ops::{DropoutSite, Kernels, Pass, Weight, dropout, project};
+use candle_core::{Result, Tensor};
 
-use crate::embedding::{Tables, embed_words};
-use crate::params::Init;
-use crate::{AttentionMap, Memory, Output, Packed, Params, Seq2Seq, State, Vocabularies};
+use crate::cache::{Cache, CachedState, StepCached};
+use crate::embedding::{Tables, Widths, embed_words, tokens};
+use crate::weights::Init;
+use crate::{
+    AttentionMap, DecoderState, Encode, Memory, Output, Step, Train, Vocabularies, Weights,
+};
 use decoder::Decoder;
 use encoder::Encoder;
 
 pub struct Snail {
-    params: Params,
+    weights: Weights,
     tables: Tables,
     encoder: Encoder,
     decoder: Decoder,
@@ -34,15 +39,15 @@ pub struct Snail {
 }
 
 impl Snail {
-    /// With fresh parameters, or zeros if there is no seed.
-    pub fn new(
+    pub(crate) fn new(
         config: &SnailConfig,
         vocabularies: Vocabularies,
-        seed: Option<u64>,
-        device: &Device,
+        mut init: Init,
     ) -> Result<Self> {
-        let mut init = Init::new(seed, device);
-        let widths = (config.d_model, config.d_model);
+        let widths = Widths {
+            embedding: config.d_model,
+            output: config.d_model,
+        };
         let drop = |name: &str| DropoutSite::new(config.dropout, name);
         Ok(Self {
             tables: Tables::new(config.tie, vocabularies, widths, &mut init)?,
@@ -51,90 +56,110 @@ impl Snail {
             source_drop: drop("model.encoder.embed_tokens"),
             target_drop: drop("model.decoder.embed_tokens"),
             hidden_drop: drop("model.decoder.output"),
-            params: init.finish(),
+            weights: init.finish(),
         })
     }
 
-    /// The encoder, and how it attended.
-    fn read(&self, source: &Packed, pass: &Pass) -> Result<(Memory, Vec<AttentionMap>)> {
+    /// The encoder, and its attention.
+    fn run_encoder(&self, source: &Source, pass: &Pass) -> Result<(Memory, Vec<AttentionMap>)> {
+        let source = tokens(source)?;
         let x = embed_words(&self.tables.source, &source.ids, self.source_drop, pass)?;
         let (states, maps) = self.encoder.forward(&x, &source.segments, pass)?;
-        let memory = Memory {
-            states,
-            segments: source.segments.clone(),
-            finals: Vec::new(),
-        };
-        Ok((memory, maps))
+        Ok((Memory::new(states, source.segments.clone()), maps))
     }
 
-    /// The decoder, with teacher forcing, and how it attended.
-    fn write(
+    /// The decoder under teacher forcing, and its attention.
+    fn run_decoder(
         &self,
         memory: &Memory,
         target: &Packed,
         pass: &Pass,
-    ) -> Result<(Output, Vec<AttentionMap>)> {
+    ) -> Result<(Tensor, Vec<AttentionMap>)> {
         let inputs = target.shifted(self.start_token());
         let x = embed_words(&self.tables.target, &inputs, self.target_drop, pass)?;
         let segments = &target.segments;
         let (hidden, maps) = self.decoder.forward(&x, segments, memory, pass)?;
-        let output = Output {
-            hidden: dropout(&hidden, self.hidden_drop.of(pass), pass)?,
-            alignment: None,
-        };
-        Ok((output, maps))
+        Ok((dropout(&hidden, self.hidden_drop.of(pass), pass)?, maps))
     }
 }
 
-impl Seq2Seq for Snail {
-    fn params(&self) -> &Params {
-        &self.params
+impl Encode for Snail {
+    fn encode(&self, source: &Source, pass: &Pass) -> Result<Memory> {
+        Ok(self.run_encoder(source, pass)?.0)
     }
+}
 
-    fn encode(&self, source: &Packed, pass: &Pass) -> Result<Memory> {
-        Ok(self.read(source, pass)?.0)
+impl Train for Snail {
+    fn weights(&self) -> &Weights {
+        &self.weights
     }
 
     fn decode(&self, memory: &Memory, target: &Packed, pass: &Pass) -> Result<Output> {
-        Ok(self.write(memory, target, pass)?.0)
-    }
-
-    fn loss(&self, output: &Output, target: &Packed, smoothing: f32, pass: &Pass) -> Result<Loss> {
-        let table = &self.tables.output;
-        cross_entropy(&output.hidden, table, &target.ids, smoothing, pass)
-    }
-
-    fn attention(&self, source: &Packed, target: &Packed, path: Path) -> Result<Vec<AttentionMap>> {
-        let pass = Pass::eval(path);
-        let (memory, mut maps) = self.read(source, &pass)?;
-        maps.extend(self.write(&memory, target, &pass)?.1);
-        Ok(maps)
-    }
-
-    fn start(&self, memory: &Memory, beams: usize, pass: &Pass) -> Result<State> {
-        let sentences = memory.segments.count();
-        let (dtype, device) = (memory.states.dtype(), memory.states.device());
-        let widths = self.decoder.widths()?.into_iter();
-        let room = |width| (sentences * beams, State::FIRST_ROOM, width);
-        let own = widths.map(|width| Tensor::zeros(room(width), dtype, device));
-        Ok(State {
-            length: 0,
-            rows: vec![beams; sentences],
-            own: own.collect::<Result<_>>()?,
-            source: self.decoder.read(memory, pass)?,
-            segments: memory.segments.clone(),
+        Ok(Output {
+            hidden: self.run_decoder(memory, target, pass)?.0,
+            penalty: None,
         })
     }
 
-    fn step(&self, state: &mut State, last: &[u32], pass: &Pass) -> Result<Tensor> {
-        state.reserve()?;
-        let x = embed_words(&self.tables.target, last, self.target_drop, pass)?;
-        let hidden = self.decoder.step(&x, state, pass)?;
-        state.length += 1;
-        project(&hidden, &self.tables.output, pass)
+    fn output_matrix(&self) -> &Weight {
+        &self.tables.output
     }
 
+    fn attention(
+        &self,
+        source: &Source,
+        target: &Packed,
+        kernels: Kernels,
+    ) -> Result<Vec<AttentionMap>> {
+        let pass = Pass::eval(kernels);
+        let (memory, mut maps) = self.run_encoder(source, &pass)?;
+        maps.extend(self.run_decoder(&memory, target, &pass)?.1);
+        Ok(maps)
+    }
+}
+
+impl Step for Snail {
     fn start_token(&self) -> u32 {
         (self.tables.target.value().dims()[0] - 1) as u32
+    }
+
+    fn start<'a>(
+        &'a self,
+        memory: &Memory,
+        beams: usize,
+        pass: &Pass,
+    ) -> Result<Box<dyn DecoderState + 'a>> {
+        let sentences = memory.segments.count();
+        let (dtype, device) = (memory.states.dtype(), memory.states.device());
+        let widths = self.decoder.widths()?.into_iter();
+        let shape = |width| (sentences * beams, Cache::FIRST_CAPACITY, width);
+        let own = widths.map(|width| Tensor::zeros(shape(width), dtype, device));
+        let cache = Cache {
+            length: 0,
+            rows: vec![beams; sentences],
+            own: own.collect::<Result<_>>()?,
+            source: self.decoder.source_keys_values(memory, pass)?,
+            segments: memory.segments.clone(),
+        };
+        Ok(Box::new(CachedState {
+            model: self,
+            cache,
+            pass: *pass,
+        }))
+    }
+}
+
+impl StepCached for Snail {
+    fn step(
+        &self,
+        cache: &mut Cache,
+        last: &[u32],
+        maps: Option<&mut Vec<AttentionMap>>,
+        pass: &Pass,
+    ) -> Result<Tensor> {
+        cache.reserve()?;
+        let x = embed_words(&self.tables.target, last, self.target_drop, pass)?;
+        let hidden = self.decoder.step(&x, cache, maps, pass)?;
+        project(&hidden, &self.tables.output, pass)
     }
 }

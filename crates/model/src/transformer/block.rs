@@ -1,25 +1,29 @@
-use attend_ops::{Body, Mask, MultiHead, Pass, Segments, Sublayer, dropout, linear, mix, stack};
+use attend_batch::Segments;
+use attend_ops::{Body, Mask, MultiHead, Pass, Sublayer, dropout, linear, mix, stack};
 use candle_core::{Result, Tensor, bail};
 
-use crate::attention::{Align, Read, Scope, Score};
+use crate::attention::{Align, KeysValues, Scope, Score};
 use crate::{AttentionMap, Memory, Place};
 
-/// A sub-layer, and how each head of its attention scores.
+/// A sub-layer, and the score of each head of its attention.
 pub(crate) struct Block {
     pub(crate) sublayer: Sublayer,
-    /// Empty if it is no attention.
+    /// One for each head; empty for a feed-forward network.
     pub(crate) scores: Vec<Score>,
 }
 
-/// What the blocks of a stack attend to.
+/// The inputs of a stack's attentions.
 #[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
+    /// The sentences of the stack's input, for self-attention.
     pub(crate) sentences: &'a Segments,
+    /// The encoder's output, for cross-attention.
     pub(crate) memory: Option<&'a Memory>,
 }
 
-/// Layers of blocks, one after the other: `[n, d]` to `[n, d]`. Scaled dot products have a fused attention,
-/// which shows no weights; the others, and all if there are `maps` to draw, go step by step.
+/// Applies layers of blocks in order: `[n, d]` to `[n, d]`. If all scores are scaled dot products, attention is
+/// fused, which does not return weights. With other scores, or if `maps` are requested, attention is computed
+/// head by head.
 pub(crate) fn run<'a>(
     x: &Tensor,
     layers: impl Iterator<Item = &'a [Block]> + Clone,
@@ -29,41 +33,48 @@ pub(crate) fn run<'a>(
 ) -> Result<Tensor> {
     let mut blocks = layers.clone().flatten();
     if maps.is_none() && blocks.all(Block::is_fused) {
-        let memory = scene.memory.map(|memory| attend_ops::Source {
+        let memory = scene.memory.map(|memory| attend_ops::AttendedStates {
             states: &memory.states,
             segments: &memory.segments,
         });
         let sublayers = layers.flatten().map(|block| &block.sublayer);
         return stack(x, scene.sentences, memory, sublayers, pass);
     }
-    let mut drawn = Vec::new();
+    let mut computed = Vec::new();
     let mut x = x.clone();
     for (layer, blocks) in layers.enumerate() {
         for block in blocks {
             let (y, weights) = block.forward(&x, scene, pass)?;
             x = y;
-            let heads = weights.into_iter().enumerate();
-            drawn.extend(heads.map(|(head, weights)| AttentionMap {
-                place: block.place(),
-                layer,
-                head,
-                weights,
-            }));
+            computed.extend(block.maps(layer, weights));
         }
     }
     if let Some(maps) = maps {
-        maps.extend(drawn);
+        maps.extend(computed);
     }
     Ok(x)
 }
 
 impl Block {
-    /// Whether there is a fused attention for it.
+    /// Whether the block has a fused implementation.
     pub(crate) fn is_fused(&self) -> bool {
         let fused = |score: &Score| matches!(score, Score::ScaledDot { .. });
         self.scores.iter().all(fused)
     }
 
+    /// The attention maps of the block, from the weights of its heads.
+    pub(crate) fn maps(&self, layer: usize, weights: Vec<Tensor>) -> Vec<AttentionMap> {
+        let heads = weights.into_iter().enumerate();
+        let map = |(head, weights)| AttentionMap {
+            place: self.place(),
+            layer,
+            head,
+            weights,
+        };
+        heads.map(map).collect()
+    }
+
+    /// Which attention this is. A feed-forward network has no maps, so its place is never used.
     fn place(&self) -> Place {
         match &self.sublayer.body {
             Body::Itself(_, Mask::Full) => Place::Encoder,
@@ -72,26 +83,26 @@ impl Block {
         }
     }
 
-    /// Its output, and the weights of every head.
+    /// The output of the block, and the weights of every head.
     fn forward(&self, x: &Tensor, scene: Scene, pass: &Pass) -> Result<(Tensor, Vec<Tensor>)> {
         let Sublayer { residual, body } = &self.sublayer;
         let mut weights = Vec::new();
         let y = residual.around(x, pass, |x| match body {
             Body::Itself(heads, mask) => {
                 let scope = Scope::new(scene.sentences, scene.sentences, *mask);
-                let kv = heads.read(x, pass)?;
-                let (y, drawn) = self.attend(heads, x, &kv, &scope, pass)?;
-                weights = drawn;
+                let kv = heads.keys_values(x, pass)?;
+                let (y, of_heads) = self.attend(heads, x, &kv, &scope, pass)?;
+                weights = of_heads;
                 Ok(y)
             }
             Body::Memory(heads) => {
                 let Some(memory) = scene.memory else {
-                    bail!("a block that attends to a memory needs one")
+                    bail!("cross-attention has no memory to attend to")
                 };
                 let scope = Scope::new(scene.sentences, &memory.segments, Mask::Full);
-                let kv = heads.read(&memory.states, pass)?;
-                let (y, drawn) = self.attend(heads, x, &kv, &scope, pass)?;
-                weights = drawn;
+                let kv = heads.keys_values(&memory.states, pass)?;
+                let (y, of_heads) = self.attend(heads, x, &kv, &scope, pass)?;
+                weights = of_heads;
                 Ok(y)
             }
             Body::FeedForward(network) => network.forward(x, pass),
@@ -99,8 +110,8 @@ impl Block {
         Ok((y, weights))
     }
 
-    /// Queries made of x `[n, d]` to keys and values `[m, 2d]`, head by head: `[n, d]`, and the weights of
-    /// every head.
+    /// Attention of queries computed from x `[n, d]` to keys and values `[m, 2d]`, head by head. Returns the
+    /// output `[n, d]` and the weights of every head `[n, s]`, before dropout.
     pub(crate) fn attend(
         &self,
         heads: &MultiHead,
@@ -113,18 +124,18 @@ impl Block {
         let d = q.dim(1)?;
         let width = d / heads.heads;
         let mut contexts = Vec::new();
-        let mut drawn = Vec::new();
+        let mut all_weights = Vec::new();
         for (head, score) in self.scores.iter().enumerate() {
             let part = |x: &Tensor, first| x.narrow(1, first + head * width, width)?.contiguous();
             let (q, k, v) = (part(&q, 0)?, part(kv, 0)?, part(kv, d)?);
-            let read = Read::new(&score.read(&k, pass)?, &v, pass)?;
-            let scores = score.of(&q, &read.keys, &scope.pairs, pass)?;
-            let weights = Align::Global.weights(&scores, &q, scope, score.reach(), pass)?;
+            let over = KeysValues::new(&score.keys(&k, pass)?, &v, pass)?;
+            let scores = score.of(&q, &over.keys, &scope.pairs, pass)?;
+            let weights = Align::Global.weights(&scores, &q, scope, score.max_keys(), pass)?;
             let dropped = dropout(&weights, heads.drop.of(pass).at(head), pass)?;
-            contexts.push(mix(&dropped, &read.values, &scope.pairs, pass)?);
-            drawn.push(weights);
+            contexts.push(mix(&dropped, &over.values, &scope.pairs, pass)?);
+            all_weights.push(weights);
         }
         let context = Tensor::cat(&contexts, 1)?;
-        Ok((linear(&context, &[&heads.out], pass)?, drawn))
+        Ok((linear(&context, &[&heads.out], pass)?, all_weights))
     }
 }

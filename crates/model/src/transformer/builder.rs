@@ -1,17 +1,19 @@
-//! The parameters of the blocks that encoder and decoder are made of, by their names.
+//! Creates the blocks of the encoder and decoder, and their named parameters.
 
 use attend_ops::{
-    self as ops, Body, DropoutSite, FeedForward, Mask, MultiHead, Order, Pass, Residual, Sublayer,
+    self as ops, Body, DropoutSite, FeedForward, Mask, MultiHead, NormPlacement, Pass, Residual,
+    Sublayer,
 };
 use candle_core::{Result, Tensor};
 
 use super::block::Block;
-use super::config::{Norm, TransformerConfig};
+use super::config::{NormKind, TransformerConfig};
 use crate::attention::Score;
-use crate::params::Init;
+use crate::weights::Init;
 
-/// Makes the blocks of one layer, whose name is in front of theirs.
+/// Creates the blocks of one layer.
 pub(crate) struct Builder<'a, 'b> {
+    /// The name of the layer, which is the prefix of its parameters' names.
     pub(crate) layer: String,
     pub(crate) config: &'a TransformerConfig,
     pub(crate) init: &'a mut Init<'b>,
@@ -46,9 +48,9 @@ impl Builder<'_, '_> {
         let name = format!("{}.{norm}", self.layer);
         let residual = Residual {
             norm: self.init.norm(&name, self.config.d_model)?,
-            order: match self.config.norm {
-                Norm::Post => Order::Post,
-                Norm::Pre => Order::Pre,
+            placement: match self.config.norm {
+                NormKind::Post => NormPlacement::Post,
+                NormKind::Pre => NormPlacement::Pre,
             },
             drop: DropoutSite::new(self.config.dropout, &name),
         };
@@ -77,14 +79,14 @@ impl Builder<'_, '_> {
     }
 }
 
-/// The last normalisation of a pre-norm stack; nothing in a post-norm one.
-pub(crate) struct Last(Option<ops::Norm>);
+/// The final layer normalisation of a pre-norm stack; the identity in a post-norm one.
+pub(crate) struct Last(Option<ops::LayerNorm>);
 
 impl Last {
     pub(crate) fn new(name: &str, config: &TransformerConfig, init: &mut Init) -> Result<Self> {
         Ok(Self(match config.norm {
-            Norm::Pre => Some(init.norm(name, config.d_model)?),
-            Norm::Post => None,
+            NormKind::Pre => Some(init.norm(name, config.d_model)?),
+            NormKind::Post => None,
         }))
     }
 

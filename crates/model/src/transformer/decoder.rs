@@ -1,4 +1,5 @@
-use attend_ops::{Body, Mask, MultiHead, Pass, Segments, Sublayer};
+use attend_batch::Segments;
+use attend_ops::{Body, Mask, MultiHead, Pass, Sublayer};
 use candle_core::{Result, Tensor};
 
 use super::block::{Block, Scene, run};
@@ -6,8 +7,9 @@ use super::builder::{Builder, Last};
 use super::config::TransformerConfig;
 use super::singles;
 use crate::attention::Scope;
-use crate::params::Init;
-use crate::{AttentionMap, Memory, State};
+use crate::cache::Cache;
+use crate::weights::Init;
+use crate::{AttentionMap, Memory};
 
 /// Figure 1, right: N layers of masked self-attention, attention to the encoder's output, and
 /// feed-forward network.
@@ -63,32 +65,55 @@ impl Decoder {
     }
 
     /// Every layer's keys and values of the source, for [`Decoder::step`].
-    pub(crate) fn read_memory(&self, memory: &Memory, pass: &Pass) -> Result<Vec<Tensor>> {
+    pub(crate) fn source_keys_values(&self, memory: &Memory, pass: &Pass) -> Result<Vec<Tensor>> {
         let blocks = self.layers.iter().flatten();
         let bodies = blocks.map(|block| &block.sublayer.body);
-        let readers = bodies.filter_map(|body| match body {
-            Body::Memory(heads) => Some(heads.read(&memory.states, pass)),
+        let keys_values = bodies.filter_map(|body| match body {
+            Body::Memory(heads) => Some(heads.keys_values(&memory.states, pass)),
             _ => None,
         });
-        readers.collect()
+        keys_values.collect()
     }
 
-    /// One position, one row per hypothesis: `[rows, d]` to `[rows, d]`.
-    pub(crate) fn step(&self, x: &Tensor, state: &State, pass: &Pass) -> Result<Tensor> {
+    /// One position, one row per hypothesis: `[rows, d]` to `[rows, d]`; adds the cross-attention to `maps` if
+    /// there are any.
+    pub(crate) fn step(
+        &self,
+        x: &Tensor,
+        cache: &Cache,
+        mut maps: Option<&mut Vec<AttentionMap>>,
+        pass: &Pass,
+    ) -> Result<Tensor> {
         let rows = x.dim(0)?;
-        let (each, by_sentence) = (singles(rows), Segments::packed(state.rows.iter().copied()));
+        let (each, by_sentence) = (singles(rows), cache.rows_by_sentence());
         let mut x = x.clone();
-        for ((layer, own), kv) in self.layers.iter().zip(&state.own).zip(&state.source) {
-            for block in layer {
+        let layers = self.layers.iter().zip(&cache.own).zip(&cache.source);
+        for (layer, ((blocks, own), source)) in layers.enumerate() {
+            for block in blocks {
                 let Sublayer { residual, body } = &block.sublayer;
                 x = residual.around(&x, pass, |x| match body {
                     Body::Itself(heads, _) => {
-                        let (own, keys) = remember(heads, x, own, state, pass)?;
-                        step_block(block, heads, x, (&each, &own, &keys), state, pass)
+                        let (own, keys) = append(heads, x, own, cache.length, pass)?;
+                        let attended = Attended {
+                            queries: &each,
+                            keys: &keys,
+                            keys_values: &own,
+                        };
+                        attended.step(block, heads, x, cache.length, pass)
                     }
                     Body::Memory(heads) => {
-                        let sources = (&by_sentence, kv, &state.segments);
-                        step_block(block, heads, x, sources, state, pass)
+                        let attended = Attended {
+                            queries: &by_sentence,
+                            keys: &cache.segments,
+                            keys_values: source,
+                        };
+                        let Some(maps) = &mut maps else {
+                            return attended.step(block, heads, x, cache.length, pass);
+                        };
+                        let (y, weights) =
+                            attended.step_with_weights(block, heads, x, cache.length, pass)?;
+                        maps.extend(block.maps(layer, weights));
+                        Ok(y)
                     }
                     Body::FeedForward(network) => network.forward(x, pass),
                 })?;
@@ -98,34 +123,56 @@ impl Decoder {
     }
 }
 
-/// Queries x of some segments attend to keys and values of others.
-fn step_block(
-    block: &Block,
-    heads: &MultiHead,
-    x: &Tensor,
-    (queries, kv, keys): (&Segments, &Tensor, &Segments),
-    state: &State,
-    pass: &Pass,
-) -> Result<Tensor> {
-    if block.is_fused() {
-        return heads.attend(x, queries, kv, keys, pass);
-    }
-    let scope = Scope::at(state.length, queries.clone(), keys);
-    Ok(block.attend(heads, x, kv, &scope, pass)?.0)
+/// What a step attends to, and who attends to it.
+struct Attended<'a> {
+    queries: &'a Segments,
+    keys: &'a Segments,
+    /// `[m, 2d]`
+    keys_values: &'a Tensor,
 }
 
-/// Writes each row into what `own` `[rows, room, 2d]` remembers of it: keys and values
-/// `[rows · room, 2d]`, and where those of each row are.
-fn remember(
+impl Attended<'_> {
+    fn step(
+        &self,
+        block: &Block,
+        heads: &MultiHead,
+        x: &Tensor,
+        position: usize,
+        pass: &Pass,
+    ) -> Result<Tensor> {
+        if block.is_fused() {
+            return heads.attend(x, self.queries, self.keys_values, self.keys, pass);
+        }
+        let (y, _) = self.step_with_weights(block, heads, x, position, pass)?;
+        Ok(y)
+    }
+
+    /// The same head by head, and the weights of every head.
+    fn step_with_weights(
+        &self,
+        block: &Block,
+        heads: &MultiHead,
+        x: &Tensor,
+        position: usize,
+        pass: &Pass,
+    ) -> Result<(Tensor, Vec<Tensor>)> {
+        let scope = Scope::at(position, self.queries.clone(), self.keys);
+        block.attend(heads, x, self.keys_values, &scope, pass)
+    }
+}
+
+/// Writes the keys and values of each row to position `length` of its cache `[rows, capacity, 2d]`. Returns the
+/// cache as `[rows · capacity, 2d]`, and where the keys of each row are.
+fn append(
     heads: &MultiHead,
     x: &Tensor,
-    own: &Tensor,
-    state: &State,
+    cache: &Tensor,
+    length: usize,
     pass: &Pass,
 ) -> Result<(Tensor, Segments)> {
-    let kv = heads.read(x, pass)?; // (rows, 2d)
-    own.slice_set(&kv.unsqueeze(1)?, 1, state.length)?;
-    let (rows, room, width) = own.dims3()?;
-    let keys = Segments::in_rooms(rows, room, state.length + 1);
-    Ok((own.reshape((rows * room, width))?, keys))
+    let kv = heads.keys_values(x, pass)?; // (rows, 2d)
+    cache.slice_set(&kv.unsqueeze(1)?, 1, length)?;
+    let (rows, capacity, width) = cache.dims3()?;
+    let keys = Segments::with_capacity(rows, capacity, length + 1);
+    Ok((cache.reshape((rows * capacity, width))?, keys))
 }

@@ -1,13 +1,14 @@
-use attend_ops::{Mask, Pass, Segments};
+use attend_batch::Segments;
+use attend_ops::{Mask, Pass};
 use candle_core::{Result, Tensor};
 
 use super::block::{Block, Scene, run};
 use super::builder::{Builder, Last};
 use super::config::TransformerConfig;
 use crate::AttentionMap;
-use crate::params::Init;
+use crate::weights::Init;
 
-/// Figure 1, left: N layers of self-attention and feed-forward network.
+/// Figure 1, left: N layers of self-attention and a feed-forward network.
 pub(crate) struct Encoder {
     layers: Vec<[Block; 2]>,
     last: Last,
@@ -32,7 +33,7 @@ impl Encoder {
         })
     }
 
-    /// `[n, d]` to `[n, d]`; adds to `maps` if there are any.
+    /// `[n, d]` to `[n, d]`. Appends the attention maps to `maps`, if given.
     pub(crate) fn forward(
         &self,
         x: &Tensor,

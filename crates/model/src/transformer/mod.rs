@@ -8,54 +8,60 @@ mod builder;
 mod config;
 mod decoder;
 mod encoder;
+mod footprint;
 mod position;
 mod scores;
 
-pub use config::{Activation, Norm, TransformerConfig};
+pub use config::{Activation, NormKind, TransformerConfig};
 pub use scores::Scores;
 
-use attend_ops::{DropoutSite, Loss, Param, Pass, Path, Segments, cross_entropy, embed, project};
-use candle_core::{Device, Result, Tensor};
+use attend_batch::{Packed, Segments, Source};
+use attend_ops::{DropoutSite, Kernels, Pass, Weight, embed, project};
+use candle_core::{Result, Tensor};
 
-use crate::embedding::Tables;
-use crate::params::Init;
-use crate::{AttentionMap, Memory, Output, Packed, Params, Seq2Seq, State, Vocabularies};
+use crate::cache::{Cache, CachedState, StepCached};
+use crate::embedding::{Tables, Widths, tokens};
+use crate::weights::Init;
+use crate::{
+    AttentionMap, DecoderState, Encode, Memory, Output, Step, Train, Vocabularies, Weights,
+};
 use decoder::Decoder;
 use encoder::Encoder;
 use position::Positions;
 
 pub struct Transformer {
-    params: Params,
+    weights: Weights,
     source: Embedding,
     target: Embedding,
     encoder: Encoder,
     decoder: Decoder,
     /// The output matrix `[v, d]`; the last row, padding, is never predicted.
-    output: Param,
+    output: Weight,
     positions: Positions,
     d: usize,
 }
 
 struct Embedding {
-    table: Param,
+    table: Weight,
     drop: DropoutSite,
 }
 
 impl Transformer {
-    /// With fresh parameters, or zeros if there is no seed.
-    pub fn new(
+    pub(crate) fn new(
         config: &TransformerConfig,
         vocabularies: Vocabularies,
-        seed: Option<u64>,
-        device: &Device,
+        mut init: Init,
     ) -> Result<Self> {
         let d = config.d_model;
-        let mut init = Init::new(seed, device);
+        let widths = Widths {
+            embedding: d,
+            output: d,
+        };
         let Tables {
             source,
             target,
             output,
-        } = Tables::new(config.tie, vocabularies, (d, d), &mut init)?;
+        } = Tables::new(config.tie, vocabularies, widths, &mut init)?;
         let embedding = |table, side: &str| Embedding {
             table,
             drop: DropoutSite::new(config.dropout, &format!("model.{side}.embed_tokens")),
@@ -66,44 +72,39 @@ impl Transformer {
             encoder: Encoder::new(config, &mut init)?,
             decoder: Decoder::new(config, &mut init)?,
             output,
-            positions: Positions::new(d, device),
+            positions: Positions::new(d, init.device),
             d,
-            params: init.finish(),
+            weights: init.finish(),
         })
     }
 
-    /// The encoder; adds to `maps` if there are any.
-    fn read(
+    /// The encoder; adds its attention to `maps` if there are any.
+    fn run_encoder(
         &self,
-        source: &Packed,
+        source: &Source,
         maps: Option<&mut Vec<AttentionMap>>,
         pass: &Pass,
     ) -> Result<Memory> {
+        let source = tokens(source)?;
         let positions = source.segments.positions();
         let x = self.embed(&self.source, &source.ids, &positions, pass)?;
-        Ok(Memory {
-            states: self.encoder.forward(&x, &source.segments, maps, pass)?,
-            segments: source.segments.clone(),
-            finals: Vec::new(),
-        })
+        let states = self.encoder.forward(&x, &source.segments, maps, pass)?;
+        Ok(Memory::new(states, source.segments.clone()))
     }
 
-    /// The decoder, with teacher forcing.
-    fn write(
+    /// The decoder under teacher forcing; adds its attention to `maps` if there are any.
+    fn run_decoder(
         &self,
         memory: &Memory,
         target: &Packed,
         maps: Option<&mut Vec<AttentionMap>>,
         pass: &Pass,
-    ) -> Result<Output> {
+    ) -> Result<Tensor> {
         let inputs = target.shifted(self.start_token());
         let positions = target.segments.positions();
         let x = self.embed(&self.target, &inputs, &positions, pass)?;
-        let segments = &target.segments;
-        Ok(Output {
-            hidden: self.decoder.forward(&x, segments, memory, maps, pass)?,
-            alignment: None,
-        })
+        self.decoder
+            .forward(&x, &target.segments, memory, maps, pass)
     }
 
     /// Embeddings times √d, plus positions, then dropout (§3.4, §3.5, §5.4).
@@ -121,58 +122,86 @@ impl Transformer {
     }
 }
 
-impl Seq2Seq for Transformer {
-    fn params(&self) -> &Params {
-        &self.params
+impl Encode for Transformer {
+    fn encode(&self, source: &Source, pass: &Pass) -> Result<Memory> {
+        self.run_encoder(source, None, pass)
     }
+}
 
-    fn encode(&self, source: &Packed, pass: &Pass) -> Result<Memory> {
-        self.read(source, None, pass)
+impl Train for Transformer {
+    fn weights(&self) -> &Weights {
+        &self.weights
     }
 
     fn decode(&self, memory: &Memory, target: &Packed, pass: &Pass) -> Result<Output> {
-        self.write(memory, target, None, pass)
+        Ok(Output {
+            hidden: self.run_decoder(memory, target, None, pass)?,
+            penalty: None,
+        })
     }
 
-    fn loss(&self, output: &Output, target: &Packed, smoothing: f32, pass: &Pass) -> Result<Loss> {
-        let Output { hidden, .. } = output;
-        cross_entropy(hidden, &self.output, &target.ids, smoothing, pass)
+    fn output_matrix(&self) -> &Weight {
+        &self.output
     }
 
-    fn attention(&self, source: &Packed, target: &Packed, path: Path) -> Result<Vec<AttentionMap>> {
-        let pass = Pass::eval(path);
+    fn attention(
+        &self,
+        source: &Source,
+        target: &Packed,
+        kernels: Kernels,
+    ) -> Result<Vec<AttentionMap>> {
+        let pass = Pass::eval(kernels);
         let mut maps = Vec::new();
-        let memory = self.read(source, Some(&mut maps), &pass)?;
-        self.write(&memory, target, Some(&mut maps), &pass)?;
+        let memory = self.run_encoder(source, Some(&mut maps), &pass)?;
+        self.run_decoder(&memory, target, Some(&mut maps), &pass)?;
         Ok(maps)
     }
+}
 
-    fn start(&self, memory: &Memory, beams: usize, pass: &Pass) -> Result<State> {
+impl Step for Transformer {
+    fn start_token(&self) -> u32 {
+        (self.target.table.value().dims()[0] - 1) as u32
+    }
+
+    fn start<'a>(
+        &'a self,
+        memory: &Memory,
+        beams: usize,
+        pass: &Pass,
+    ) -> Result<Box<dyn DecoderState + 'a>> {
         let sentences = memory.segments.count();
-        let source = self.decoder.read_memory(memory, pass)?;
+        let source = self.decoder.source_keys_values(memory, pass)?;
         let (dtype, device) = (memory.states.dtype(), memory.states.device());
-        let room = (sentences * beams, State::FIRST_ROOM, 2 * self.d);
-        let own = source.iter().map(|_| Tensor::zeros(room, dtype, device));
-        Ok(State {
+        let shape = (sentences * beams, Cache::FIRST_CAPACITY, 2 * self.d);
+        let own = source.iter().map(|_| Tensor::zeros(shape, dtype, device));
+        let cache = Cache {
             length: 0,
             rows: vec![beams; sentences],
             own: own.collect::<Result<_>>()?,
             source,
             segments: memory.segments.clone(),
-        })
+        };
+        Ok(Box::new(CachedState {
+            model: self,
+            cache,
+            pass: *pass,
+        }))
     }
+}
 
-    fn step(&self, state: &mut State, last: &[u32], pass: &Pass) -> Result<Tensor> {
-        state.reserve()?;
-        let positions = vec![state.length as u32; last.len()];
+impl StepCached for Transformer {
+    fn step(
+        &self,
+        cache: &mut Cache,
+        last: &[u32],
+        maps: Option<&mut Vec<AttentionMap>>,
+        pass: &Pass,
+    ) -> Result<Tensor> {
+        cache.reserve()?;
+        let positions = vec![cache.length as u32; last.len()];
         let x = self.embed(&self.target, last, &positions, pass)?;
-        let hidden = self.decoder.step(&x, state, pass)?;
-        state.length += 1;
+        let hidden = self.decoder.step(&x, cache, maps, pass)?;
         project(&hidden, &self.output, pass)
-    }
-
-    fn start_token(&self) -> u32 {
-        (self.target.table.value().dims()[0] - 1) as u32
     }
 }
 

@@ -8,7 +8,7 @@ use candle_core::{Device, Result, Tensor};
 pub(crate) struct Positions {
     d: usize,
     device: Device,
-    /// Grown as longer sentences come, so that no length is too long.
+    /// Grows when a longer sentence is encoded, so there is no maximum length.
     table: Mutex<Option<Tensor>>,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::ScoreKind;
 
-/// `model.transformer.score`: one for all heads, or a list with one for each.
+/// `model.transformer.score`: one score for all heads, or a list with one for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scores(pub Vec<ScoreKind>);
 
@@ -19,7 +19,7 @@ impl Default for Scores {
 }
 
 impl Scores {
-    /// How a head scores.
+    /// The score of a head.
     pub fn of(&self, head: usize) -> ScoreKind {
         match self.0.len() {
             1 => self.0[0],

@@ -1,8 +1,8 @@
-//! Every model that there is, small.
+//! Small configs of every model and variant.
 
 use attend_model::{
     Activation, AlignKind, AttentionChoice, AttentionConfig, CellKind, ContextKind, ModelConfig,
-    Norm, RecurrentConfig, ScoreKind, Scores, SnailConfig, Tie, TransformerConfig,
+    NormKind, RecurrentConfig, ScoreKind, Scores, SnailConfig, Tie, TransformerConfig,
 };
 
 fn tiny() -> TransformerConfig {
@@ -22,7 +22,7 @@ fn tiny() -> TransformerConfig {
 /// Every variant of every family.
 pub(super) fn configs() -> Vec<ModelConfig> {
     let mut configs = Vec::new();
-    for norm in [Norm::Post, Norm::Pre] {
+    for norm in [NormKind::Post, NormKind::Pre] {
         for activation in [Activation::Relu, Activation::Gelu, Activation::Swish] {
             for tie in [Tie::All, Tie::Decoder, Tie::None] {
                 configs.push(ModelConfig::Transformer(TransformerConfig {
@@ -64,8 +64,8 @@ fn small() -> RecurrentConfig {
     }
 }
 
-/// Every cell, depth and direction; every order of attention; every score with every alignment; every
-/// context, with and without what goes with it.
+/// Every cell and direction at two depths; every order of attention; every score with every alignment; every
+/// context, with and without a gate and the doubly stochastic penalty.
 fn recurrent() -> Vec<RecurrentConfig> {
     let mut configs = Vec::new();
     for cell in [CellKind::Lstm, CellKind::Gru] {
@@ -154,7 +154,7 @@ fn orders() -> [AttentionConfig; 3] {
     [AttentionConfig::bahdanau(), feeding(true), feeding(false)]
 }
 
-/// Every tie; spans below and above the length of the sentences; one block and two.
+/// Every kind of tying; spans shorter and longer than the sentences; one and two blocks.
 fn snail() -> Vec<SnailConfig> {
     let mut configs = Vec::new();
     for (tie, blocks) in [(Tie::All, 1), (Tie::Decoder, 2), (Tie::None, 2)] {

@@ -1,38 +1,40 @@
-//! e_ij = v · tanh(q_i + k_j)  (Bahdanau, Cho and Bengio 2015, with both projections done before).
+//! e_ij = v · tanh(q_i + k_j)  (Bahdanau, Cho and Bengio 2015). Both projections are done before.
 
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
 use super::{Pairs, kernels};
-use crate::Param;
 use crate::buffer::Buffer;
 use crate::cpu::{self, slice, view};
+use crate::gemm::Write;
+use crate::isa::kernel;
 use crate::padding::{pad, unpad};
-use crate::pass::{Pass, Path};
+use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
 use crate::shared::Shared;
 use crate::simd::{self, tanh};
+use crate::weight::{Weight, recorded};
 
 /// Additive scores: queries `[n, a]`, keys `[m, a]`, both projected, and v `[a]` to `[n, s]`.
 pub fn additive_scores(
     q: &Tensor,
     keys: &Shared,
-    vector: &Param,
+    vector: &Weight,
     pairs: &Pairs,
     pass: &Pass,
 ) -> Result<Tensor> {
     pairs.check(q.dim(0)?, keys.value().dim(0)?)?;
     if vector.value().dims1()? != q.dim(1)? || keys.value().dim(1)? != q.dim(1)? {
-        bail!("additive scores of widths that differ");
+        bail!("additive scores need queries, keys and vector of the same width");
     }
     let op = Additive {
         keys: keys.clone(),
         vector: vector.clone(),
         pairs: pairs.clone(),
     };
-    match (pass.path, pass.trains()) {
-        (Path::Composed, _) => composed(q, keys.value(), vector.value(), pairs),
-        (Path::Fused, true) => q.apply_op2(keys.token(), op),
-        (Path::Fused, false) => q.apply_op2_no_bwd(keys.token(), &op),
+    match (pass.kernels, pass.trains()) {
+        (Kernels::Composed, _) => composed(q, keys.value(), vector.value(), pairs),
+        (Kernels::Fused, true) => recorded(q, [vector])?.apply_op2(keys.token(), op),
+        (Kernels::Fused, false) => q.apply_op2_no_bwd(keys.token(), &op),
     }
 }
 
@@ -54,7 +56,7 @@ fn composed(q: &Tensor, keys: &Tensor, vector: &Tensor, pairs: &Pairs) -> Result
 
 struct Additive {
     keys: Shared,
-    vector: Param,
+    vector: Weight,
     pairs: Pairs,
 }
 
@@ -93,7 +95,7 @@ impl CustomOp2 for Additive {
         Ok((CpuStorage::F32(scores), (n, s).into()))
     }
 
-    /// Computes the hyperbolic tangents again: all of them would be `[n, s, a]`.
+    /// Recomputes the hyperbolic tangents: keeping them would take `[n, s, a]`.
     fn bwd(
         &self,
         q: &Tensor,
@@ -107,7 +109,7 @@ impl CustomOp2 for Additive {
         let (qs, de): (&[f32], &[f32]) = (&view(q)?, &view(de)?);
         let k: &[f32] = &view(self.keys.value())?;
         let v: &[f32] = &view(self.vector.value())?;
-        // For every sentence: the gradients of its queries, then of v.
+        // Per sentence: the gradient of its queries, then its part of the gradient of v.
         let sizes = queries.lengths().iter().map(|t| (t + 1) * a);
         let mut own = Buffer::zeros(sizes.clone().sum());
         let mut parts = Vec::with_capacity(queries.count());
@@ -130,66 +132,72 @@ impl CustomOp2 for Additive {
             });
         });
         drop(parts);
-        let mut dq = Vec::with_capacity(q.elem_count());
+        let (mut dq, mut dvs) = (Vec::with_capacity(q.elem_count()), Vec::new());
+        let mut rest = &*own;
+        for size in sizes {
+            let (part, after) = rest.split_at(size);
+            let (queries, dv) = part.split_at(size - a);
+            dq.extend_from_slice(queries);
+            dvs.push(dv);
+            rest = after;
+        }
         self.vector.accumulate(|sum, write| {
-            if write == crate::gemm::Write::Over {
+            if write == Write::Over {
                 sum.fill(0.0);
             }
-            let mut rest = &*own;
-            for size in sizes {
-                let (part, after) = rest.split_at(size);
-                let (queries, dv) = part.split_at(size - a);
-                dq.extend_from_slice(queries);
+            for dv in dvs {
                 sum.iter_mut().zip(dv).for_each(|(sum, dv)| *sum += dv);
-                rest = after;
             }
         })?;
         Ok((Some(cpu::like(dq, q)?), Some(self.keys.token_gradient()?)))
     }
 }
 
-/// How many multiplications a hyperbolic tangent is worth.
+/// The cost of a hyperbolic tangent, in multiplications.
 const TANH: usize = 12;
 
-/// Elements that are bent and then summed up: two loops, since compilers vectorise no sum of tangents.
+/// Elements per pass. Tangents and their sum are two loops, because compilers do not vectorise a sum of
+/// tangents.
 const BENT: usize = 64;
 
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn score_row(q: &[f32], k: &[f32], v: &[f32], e: &mut [f32]) {
-    let mut bent = [0.0; BENT];
-    for (e, k) in e.iter_mut().zip(k.chunks_exact(q.len())) {
-        let parts = q.chunks(BENT).zip(k.chunks(BENT)).zip(v.chunks(BENT));
-        *e = 0.0;
-        for ((q, k), v) in parts {
-            let bent = &mut bent[..q.len()];
-            for (bent, ((q, k), v)) in bent.iter_mut().zip(q.iter().zip(k).zip(v)) {
-                *bent = v * tanh(q + k);
+kernel! {
+    fn score_row(q: &[f32], k: &[f32], v: &[f32], e: &mut [f32]) {
+        let mut bent = [0.0; BENT];
+        for (e, k) in e.iter_mut().zip(k.chunks_exact(q.len())) {
+            let parts = q.chunks(BENT).zip(k.chunks(BENT)).zip(v.chunks(BENT));
+            *e = 0.0;
+            for ((q, k), v) in parts {
+                let bent = &mut bent[..q.len()];
+                for (bent, ((q, k), v)) in bent.iter_mut().zip(q.iter().zip(k).zip(v)) {
+                    *bent = v * tanh(q + k);
+                }
+                *e += simd::sum(bent);
             }
-            *e += simd::sum(bent);
         }
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn score_row_backward(
-    q: &[f32],
-    k: &[f32],
-    v: &[f32],
-    de: &[f32],
-    dq: &mut [f32],
-    dk: &mut [f32],
-    dv: &mut [f32],
-) {
-    let a = q.len();
-    let (v, dq, dv) = (&v[..a], &mut dq[..a], &mut dv[..a]);
-    let keys = k.chunks_exact(a).zip(dk.chunks_exact_mut(a));
-    for (&de, (k, dk)) in de.iter().zip(keys) {
-        for c in 0..a {
-            let y = tanh(q[c] + k[c]);
-            let dz = de * v[c] * (1.0 - y * y);
-            dv[c] += de * y;
-            dq[c] += dz;
-            dk[c] += dz;
+kernel! {
+    fn score_row_backward(
+        q: &[f32],
+        k: &[f32],
+        v: &[f32],
+        de: &[f32],
+        dq: &mut [f32],
+        dk: &mut [f32],
+        dv: &mut [f32],
+    ) {
+        let a = q.len();
+        let (v, dq, dv) = (&v[..a], &mut dq[..a], &mut dv[..a]);
+        let keys = k.chunks_exact(a).zip(dk.chunks_exact_mut(a));
+        for (&de, (k, dk)) in de.iter().zip(keys) {
+            for c in 0..a {
+                let y = tanh(q[c] + k[c]);
+                let dz = de * v[c] * (1.0 - y * y);
+                dv[c] += de * y;
+                dq[c] += dz;
+                dk[c] += dz;
+            }
         }
     }
 }
@@ -198,13 +206,13 @@ fn score_row_backward(
 mod tests {
     use super::super::tests::pairs;
     use super::*;
-    use crate::testing::{Case, param};
+    use crate::testing::{Case, weight};
 
     #[test]
     fn fused_equals_composed() {
         for pairs in pairs() {
             for a in [1, 7, 24] {
-                let vector = param("vector", a);
+                let vector = weight("vector", a);
                 let case = Case::new(std::slice::from_ref(&vector))
                     .input((pairs.queries.rows(), a))
                     .input((pairs.keys.rows(), a));

@@ -6,11 +6,12 @@ use rayon::prelude::*;
 
 use super::Pairs;
 use crate::gemm::{Mat, MatMut, Threads, Write, product};
+use crate::isa::kernel;
 use crate::simd;
 
-/// Fewer queries than this in a sentence are taken one by one: packing matrices would not pay.
+/// Sentences with fewer queries are computed row by row: packing matrices costs more than it saves.
 const FEW: usize = 8;
-/// Multiplications that are worth another thread.
+/// The fewest multiplications per task.
 const SMALL: usize = 1 << 15;
 
 /// w = q kᵀ, sentence by sentence.
@@ -85,7 +86,7 @@ pub(super) fn outer(pairs: &Pairs, w: &[f32], q: &[f32], dk: &mut [f32]) {
     });
 }
 
-/// Does the work of every sentence that has queries, on all threads if it is much.
+/// Calls `work` for every sentence, in parallel if there is enough of it.
 pub(super) fn each(
     parts: Vec<&mut [f32]>,
     pairs: &Pairs,
@@ -106,33 +107,36 @@ pub(super) fn each(
     }
 }
 
-/// How wide packed rows are.
+/// The width of packed rows.
 fn width(x: &[f32], rows: usize) -> usize {
     x.len().checked_div(rows).unwrap_or(0).max(1)
 }
 
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn inner_row(q: &[f32], k: &[f32], w: &mut [f32]) {
-    for (w, k) in w.iter_mut().zip(k.chunks_exact(q.len())) {
-        *w = simd::dot(q, k);
-    }
-}
-
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn weighted_row(w: &[f32], k: &[f32], y: &mut [f32]) {
-    y.fill(0.0);
-    for (w, k) in w.iter().zip(k.chunks_exact(y.len())) {
-        for (y, k) in y.iter_mut().zip(k) {
-            *y += w * k;
+kernel! {
+    fn inner_row(q: &[f32], k: &[f32], w: &mut [f32]) {
+        for (w, k) in w.iter_mut().zip(k.chunks_exact(q.len())) {
+            *w = simd::dot(q, k);
         }
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn outer_row(w: &[f32], q: &[f32], dk: &mut [f32]) {
-    for (w, dk) in w.iter().zip(dk.chunks_exact_mut(q.len())) {
-        for (dk, q) in dk.iter_mut().zip(q) {
-            *dk += w * q;
+kernel! {
+    fn weighted_row(w: &[f32], k: &[f32], y: &mut [f32]) {
+        y.fill(0.0);
+        for (w, k) in w.iter().zip(k.chunks_exact(y.len())) {
+            for (y, k) in y.iter_mut().zip(k) {
+                *y += w * k;
+            }
+        }
+    }
+}
+
+kernel! {
+    fn outer_row(w: &[f32], q: &[f32], dk: &mut [f32]) {
+        for (w, dk) in w.iter().zip(dk.chunks_exact_mut(q.len())) {
+            for (dk, q) in dk.iter_mut().zip(q) {
+                *dk += w * q;
+            }
         }
     }
 }

@@ -5,21 +5,21 @@ use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor};
 use super::{Pairs, kernels};
 use crate::cpu::{self, slice, view};
 use crate::padding::{pad, unpad};
-use crate::pass::{Pass, Path};
+use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
 use crate::shared::Shared;
 
-/// The sum of each sentence's values `[m, d]` by weight `[n, s]`: `[n, d]`.
+/// The weighted sum of each sentence's values: weights `[n, s]` and values `[m, d]` to `[n, d]`.
 pub fn mix(weights: &Tensor, values: &Shared, pairs: &Pairs, pass: &Pass) -> Result<Tensor> {
     pairs.check(weights.dim(0)?, values.value().dim(0)?)?;
     let op = Mix {
         values: values.clone(),
         pairs: pairs.clone(),
     };
-    match (pass.path, pass.trains()) {
-        (Path::Composed, _) => composed(weights, values.value(), pairs),
-        (Path::Fused, true) => weights.apply_op2(values.token(), op),
-        (Path::Fused, false) => weights.apply_op2_no_bwd(values.token(), &op),
+    match (pass.kernels, pass.trains()) {
+        (Kernels::Composed, _) => composed(weights, values.value(), pairs),
+        (Kernels::Fused, true) => weights.apply_op2(values.token(), op),
+        (Kernels::Fused, false) => weights.apply_op2_no_bwd(values.token(), &op),
     }
 }
 

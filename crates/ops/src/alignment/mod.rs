@@ -1,8 +1,8 @@
-//! The steps of an attention one by one, for models that do something between them: scores of queries
-//! against keys, weights out of scores, and the sum of values by weight.
+//! The three steps of attention as separate operations: scores of queries against keys, weights from
+//! scores, and the weighted sum of values. Models that compute something between the steps use them.
 //!
-//! Scores and weights are `[n, s]`: a row for every query of the packed batch, and a column for every key
-//! of its own sentence, with zeros where others have more keys.
+//! Scores and weights are `[n, s]`: a row per query of the packed batch, and a column per key of its own
+//! sentence. s is the number of keys of the longest sentence; the other columns are zero.
 
 mod additive;
 mod kernels;
@@ -10,16 +10,15 @@ mod mix;
 mod scores;
 mod softmax;
 
+use attend_batch::Segments;
 use candle_core::{Device, Result, Tensor, bail};
-
-use crate::segments::Segments;
 
 pub use additive::additive_scores;
 pub use mix::mix;
 pub use scores::dot_scores;
 pub use softmax::{Seen, softmax};
 
-/// The queries of every sentence, and the keys that they are compared with.
+/// The queries of every sentence and the keys that they are scored against.
 #[derive(Clone, Debug)]
 pub struct Pairs {
     pub queries: Segments,
@@ -27,7 +26,7 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Columns of the scores.
+    /// s, the number of columns of the scores.
     pub fn columns(&self) -> usize {
         self.keys.longest()
     }
@@ -38,12 +37,14 @@ impl Pairs {
             || queries.rows() != query_rows
             || keys.rows() != key_rows
         {
-            bail!("{query_rows} queries and {key_rows} keys do not fit their sentences");
+            bail!(
+                "{query_rows} queries and {key_rows} keys do not match the lengths of their sentences"
+            );
         }
         Ok(())
     }
 
-    /// `(b, 1, s)`: one where a sentence has a key, else zero.
+    /// `(b, 1, s)`: 1 where a sentence has a key, else 0.
     fn present(&self, device: &Device) -> Result<Tensor> {
         let (b, s) = (self.keys.count(), self.columns());
         let mut present = vec![0f32; b * s];
@@ -58,7 +59,7 @@ impl Pairs {
 mod tests {
     use super::*;
 
-    /// Queries and keys: one query each, many, none, and sentences without keys.
+    /// Cases with one query per sentence, many queries, none, and sentences without keys.
     pub(super) fn pairs() -> Vec<Pairs> {
         let cases: [(&[usize], &[usize]); 4] = [
             (&[1], &[1]),

@@ -5,7 +5,7 @@ use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor};
 use super::{Pairs, kernels};
 use crate::cpu::{self, slice, view};
 use crate::padding::{pad, unpad};
-use crate::pass::{Pass, Path};
+use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
 use crate::shared::Shared;
 
@@ -16,10 +16,10 @@ pub fn dot_scores(q: &Tensor, keys: &Shared, pairs: &Pairs, pass: &Pass) -> Resu
         keys: keys.clone(),
         pairs: pairs.clone(),
     };
-    match (pass.path, pass.trains()) {
-        (Path::Composed, _) => composed(q, keys.value(), pairs),
-        (Path::Fused, true) => q.apply_op2(keys.token(), op),
-        (Path::Fused, false) => q.apply_op2_no_bwd(keys.token(), &op),
+    match (pass.kernels, pass.trains()) {
+        (Kernels::Composed, _) => composed(q, keys.value(), pairs),
+        (Kernels::Fused, true) => q.apply_op2(keys.token(), op),
+        (Kernels::Fused, false) => q.apply_op2_no_bwd(keys.token(), &op),
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     use crate::testing::Case;
 
     #[test]
-    fn fused_equals_composed_and_keys_read_twice_get_both_gradients() {
+    fn fused_equals_composed_and_keys_used_twice_get_the_sum_of_gradients() {
         for pairs in pairs() {
             for d in [1, 7, 24] {
                 let case = Case::new(&[])

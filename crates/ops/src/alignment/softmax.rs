@@ -5,15 +5,16 @@ use std::ops::Range;
 use candle_core::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor, bail};
 
 use crate::cpu::{self, slice, view};
-use crate::pass::{Pass, Path};
+use crate::isa::kernel;
+use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
 use crate::simd;
 
 /// For every query, the keys of its sentence that it sees.
 pub type Seen = Vec<Range<usize>>;
 
-/// What a hidden score becomes: small enough to vanish in the softmax, yet finite, so that a row with
-/// nothing to see is not NaN but is multiplied away.
+/// Subtracted from masked scores. They vanish in the softmax, but stay finite: a row that sees no key is
+/// multiplied by zero afterwards, which would not help against NaN.
 const HIDDEN: f64 = 1e30;
 
 /// Scores `[n, s]` to weights `[n, s]`. A query that sees nothing gets zeros.
@@ -25,12 +26,13 @@ pub fn softmax(scores: &Tensor, seen: Seen, pass: &Pass) -> Result<Tensor> {
             seen.len()
         );
     }
-    if pass.path == Path::Composed {
+    if pass.kernels == Kernels::Composed {
         return composed(scores, &seen);
     }
-    match pass.trains() {
-        true => scores.apply_op1(Fused(seen)),
-        false => scores.apply_op1_no_bwd(&Fused(seen)),
+    if pass.trains() {
+        scores.apply_op1(SoftmaxOp(seen))
+    } else {
+        scores.apply_op1_no_bwd(&SoftmaxOp(seen))
     }
 }
 
@@ -48,9 +50,9 @@ fn composed(scores: &Tensor, seen: &Seen) -> Result<Tensor> {
     candle_nn::ops::softmax(&(scores + hidden)?, D::Minus1)? * ones
 }
 
-struct Fused(Seen);
+struct SoftmaxOp(Seen);
 
-impl CustomOp1 for Fused {
+impl CustomOp1 for SoftmaxOp {
     fn name(&self) -> &'static str {
         "softmax"
     }
@@ -82,20 +84,21 @@ impl CustomOp1 for Fused {
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn softmax_row(e: &[f32], w: &mut [f32]) {
-    w.copy_from_slice(e);
-    let sum = simd::exp_and_sum(w, simd::max(e), 1.0);
-    w.iter_mut().for_each(|w| *w /= sum);
+kernel! {
+    fn softmax_row(e: &[f32], w: &mut [f32]) {
+        w.copy_from_slice(e);
+        let sum = simd::exp_and_sum(w, simd::max(e), 1.0);
+        w.iter_mut().for_each(|w| *w /= sum);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Case, param};
+    use crate::testing::{Case, weight};
 
     #[test]
-    fn fused_equals_composed_whatever_is_seen() {
+    fn fused_equals_composed_for_any_mask() {
         for (n, s) in [(1, 1), (5, 3), (40, 33)] {
             let seen = |i: usize| (i % s).min(2)..(i * 7 % (s + 1)).max((i % s).min(2));
             let case = Case::new(&[]).input((n, s));
@@ -104,11 +107,11 @@ mod tests {
     }
 
     #[test]
-    fn weights_add_up_to_one_over_what_is_seen_and_are_zero_elsewhere() -> Result<()> {
-        let scores = (param("scores", (3, 6)).value().detach() * 100.0)?;
+    fn weights_sum_to_one_over_visible_keys_and_are_zero_elsewhere() -> Result<()> {
+        let scores = (weight("scores", (3, 6)).value().detach() * 100.0)?;
         let seen = vec![0..6, 2..4, 5..5];
-        for path in Path::ALL {
-            let weights = softmax(&scores, seen.clone(), &Pass::eval(path))?.to_vec2::<f32>()?;
+        for kernels in Kernels::ALL {
+            let weights = softmax(&scores, seen.clone(), &Pass::eval(kernels))?.to_vec2::<f32>()?;
             for (row, seen) in weights.iter().zip(&seen) {
                 let inside: f32 = row[seen.clone()].iter().sum();
                 let want = if seen.is_empty() { 0.0 } else { 1.0 };

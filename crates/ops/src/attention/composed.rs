@@ -1,13 +1,13 @@
-//! Attention out of plain candle ops.
+//! Attention from plain candle operations: the reference implementation.
 
+use attend_batch::Segments;
 use candle_core::{D, Device, Result, Tensor};
 
 use super::Plan;
 use crate::padding::{pad, unpad};
-use crate::segments::Segments;
 
-/// What a masked score becomes: small enough to vanish in the softmax, yet finite, so that a row
-/// with nothing to see is not NaN but is multiplied away.
+/// Added to masked scores. They vanish in the softmax, but stay finite: a row that sees no key is
+/// multiplied by zero afterwards, which would not help against NaN.
 const HIDDEN: f32 = -1e30;
 
 /// b sentences, h heads, t queries, s keys, w head width.

@@ -1,6 +1,6 @@
-//! Attention on CPU: one task per sentence, or per head where sentences are few. Forward keeps two
-//! numbers of each softmax; backward computes the weights again. These functions serve both the
-//! operations here and a whole stack of sub-layers.
+//! Attention on CPU: one task per sentence, or per sentence and head if sentences are few. The forward
+//! pass keeps two numbers of each softmax; the backward pass recomputes the weights. Stacks of sub-layers
+//! use these functions too.
 
 use std::sync::Mutex;
 
@@ -18,27 +18,27 @@ use crate::profile::{self, Part};
 
 pub(super) fn self_attention(qkv: &Tensor, plan: Plan, pass: &Pass) -> Result<Tensor> {
     if pass.trains() {
-        qkv.apply_op1(Fused::new(plan))
+        qkv.apply_op1(AttentionOp::new(plan))
     } else {
-        qkv.apply_op1_no_bwd(&Fused::new(plan))
+        qkv.apply_op1_no_bwd(&AttentionOp::new(plan))
     }
 }
 
 pub(super) fn attention(q: &Tensor, kv: &Tensor, plan: Plan, pass: &Pass) -> Result<Tensor> {
     if pass.trains() {
-        q.apply_op2(kv, Fused::new(plan))
+        q.apply_op2(kv, AttentionOp::new(plan))
     } else {
-        q.apply_op2_no_bwd(kv, &Fused::new(plan))
+        q.apply_op2_no_bwd(kv, &AttentionOp::new(plan))
     }
 }
 
-struct Fused {
+struct AttentionOp {
     plan: Plan,
-    /// Of every query: per sentence `[heads, queries]`.
+    /// One per query and head: per sentence `[heads, queries]`.
     softmaxes: Mutex<Option<Vec<Softmax>>>,
 }
 
-impl CustomOp1 for Fused {
+impl CustomOp1 for AttentionOp {
     fn name(&self) -> &'static str {
         "self-attention"
     }
@@ -60,7 +60,7 @@ impl CustomOp1 for Fused {
     }
 }
 
-impl CustomOp2 for Fused {
+impl CustomOp2 for AttentionOp {
     fn name(&self) -> &'static str {
         "attention"
     }
@@ -96,7 +96,7 @@ impl CustomOp2 for Fused {
     }
 }
 
-impl Fused {
+impl AttentionOp {
     fn new(plan: Plan) -> Self {
         let softmaxes = Mutex::new(None);
         Self { plan, softmaxes }
@@ -113,13 +113,12 @@ impl Fused {
     fn with_softmaxes<T>(&self, backward: impl FnOnce(&[Softmax]) -> Result<T>) -> Result<T> {
         match &*self.softmaxes.lock().unwrap_or_else(|e| e.into_inner()) {
             Some(softmaxes) => backward(softmaxes),
-            None => bail!("attention went backward before forward"),
+            None => bail!("attention: the backward pass needs a forward pass in training"),
         }
     }
 }
 
-/// Writes the contexts `[n, d]`; returns what backward needs of every query, per sentence
-/// `[heads, queries]`.
+/// Writes the contexts `[n, d]`. Returns what the backward pass needs: per sentence `[heads, queries]`.
 pub(crate) fn forward(plan: &Plan, inputs: Inputs, y: &mut [f32]) -> Vec<Softmax> {
     let _time = profile::time(Part::Attention);
     let Plan {
@@ -134,7 +133,7 @@ pub(crate) fn forward(plan: &Plan, inputs: Inputs, y: &mut [f32]) -> Vec<Softmax
     softmaxes
 }
 
-/// The gradient of queries, keys and values side by side.
+/// The gradient of queries, keys and values, side by side `[n, 3d]`.
 pub(crate) fn backward_together(
     plan: &Plan,
     qkv: &[f32],
@@ -148,7 +147,7 @@ pub(crate) fn backward_together(
     gradient
 }
 
-/// The gradients of queries, and of keys and values.
+/// The gradient of the queries `[n, d]`, and of keys and values `[m, 2d]`.
 pub(crate) fn backward_apart(
     plan: &Plan,
     q: &[f32],

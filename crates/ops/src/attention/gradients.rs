@@ -1,4 +1,4 @@
-//! The places of the gradients of queries, keys and values.
+//! The buffers that the gradients of queries, keys and values are written to.
 
 use super::Plan;
 use crate::gemm::MatMut;
@@ -12,13 +12,13 @@ pub(super) enum Which {
 
 /// Where gradients go.
 pub(super) enum Gradients<'a> {
-    /// A sentence's, side by side.
+    /// Of a sentence: queries, keys and values side by side `[t, 3d]`.
     Together(&'a mut [f32]),
     Apart {
         q: &'a mut [f32],
         kv: &'a mut [f32],
     },
-    /// One head's alone.
+    /// Of one head: each in a buffer of its own.
     Head {
         q: &'a mut [f32],
         k: &'a mut [f32],
@@ -35,10 +35,14 @@ impl Gradients<'_> {
         }
     }
 
-    /// The place of one head's queries, keys or values, `[rows, w]`: a matrix, how wide it is, and the
-    /// first of their columns.
-    fn place(&mut self, which: Which, plan: &Plan, head: usize) -> (&mut [f32], usize, usize) {
+    /// The columns of one head's queries, keys or values.
+    fn place(&mut self, which: Which, plan: &Plan, head: usize) -> HeadColumns<'_> {
         let (d, w) = (plan.d, plan.head_width());
+        let alone = |data| HeadColumns {
+            data,
+            width: w,
+            first: 0,
+        };
         let (data, first, width) = match (self, which) {
             (Gradients::Together(data), Which::Query) => (&mut **data, 0, 3),
             (Gradients::Together(data), Which::Key) => (&mut **data, 1, 3),
@@ -46,24 +50,47 @@ impl Gradients<'_> {
             (Gradients::Apart { q, .. }, Which::Query) => (&mut **q, 0, 1),
             (Gradients::Apart { kv, .. }, Which::Key) => (&mut **kv, 0, 2),
             (Gradients::Apart { kv, .. }, Which::Value) => (&mut **kv, 1, 2),
-            (Gradients::Head { q, .. }, Which::Query) => return (&mut **q, w, 0),
-            (Gradients::Head { k, .. }, Which::Key) => return (&mut **k, w, 0),
-            (Gradients::Head { v, .. }, Which::Value) => return (&mut **v, w, 0),
+            (Gradients::Head { q, .. }, Which::Query) => return alone(q),
+            (Gradients::Head { k, .. }, Which::Key) => return alone(k),
+            (Gradients::Head { v, .. }, Which::Value) => return alone(v),
         };
-        (data, width * d, first * d + head * w)
+        HeadColumns {
+            data,
+            width: width * d,
+            first: first * d + head * w,
+        }
     }
 
     /// The same as a matrix.
     pub(super) fn matrix(&mut self, which: Which, plan: &Plan, head: usize) -> MatMut<'_> {
-        let (data, width, first) = self.place(which, plan, head);
-        let rows = data.len() / width;
-        MatMut::columns(data, rows, width, first, plan.head_width())
+        let w = plan.head_width();
+        self.place(which, plan, head).into_matrix(w)
     }
 
-    /// Puts the gradient of one head, `[rows, w]`, into its columns.
+    /// Writes the gradient of one head, `[rows, w]`, into its columns.
     pub(super) fn set(&mut self, which: Which, plan: &Plan, head: usize, gradient: &[f32]) {
-        let (data, width, first) = self.place(which, plan, head);
+        let HeadColumns { data, width, first } = self.place(which, plan, head);
         set_columns(data, width, first, plan.head_width(), gradient);
+    }
+}
+
+/// The columns of one head in a matrix: those from `first` on of rows that are `width` wide.
+pub(super) struct HeadColumns<'a> {
+    pub(super) data: &'a mut [f32],
+    pub(super) width: usize,
+    pub(super) first: usize,
+}
+
+impl<'a> HeadColumns<'a> {
+    /// The columns of a head of width w.
+    pub(super) fn matrix(&mut self, w: usize) -> MatMut<'_> {
+        let rows = self.data.len() / self.width;
+        MatMut::columns(self.data, rows, self.width, self.first, w)
+    }
+
+    fn into_matrix(self, w: usize) -> MatMut<'a> {
+        let rows = self.data.len() / self.width;
+        MatMut::columns(self.data, rows, self.width, self.first, w)
     }
 }
 

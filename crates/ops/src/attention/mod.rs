@@ -1,8 +1,65 @@
 //! Multi-head scaled dot-product attention over packed sentences (Vaswani et al. 2017, §3.2).
 //!
 //! Per sentence and head:  out = dropout(softmax(q kᵀ / √w)) v,  with heads of width w = d / heads.
-//! Queries `[n, d]`; keys and values side by side `[m, 2d]`, or all three `[n, 3d]`. A query sees the
-//! keys of its own sentence and no others; one whose sentence has no keys gets zeros.
+//! Queries are `[n, d]`. Keys and values are side by side in `[m, 2d]`, or all three in `[n, 3d]`. A query
+//! attends only to the keys of its own sentence; a query whose sentence has no keys gets zeros.
+//!
+//! # How the fused version divides the work
+//!
+//! Example: causal self-attention of 2 sentences of 3 and 5 tokens, with d = 4 and 2 heads of width w = 2.
+//! The packed batch is `[8, 3d]`. A head is a block of w columns; nothing is copied to separate it.
+//!
+//! ```text
+//!                     q             k             v
+//!                 h0    h1      h0    h1      h0    h1
+//!        row 0  [ . . | . .  |  . . | . .  |  . . | . . ]  \
+//!        row 1  [ . . | . .  |  . . | . .  |  . . | . . ]   > sentence 0: t = s = 3
+//!        row 2  [ . . | . .  |  . . | . .  |  . . | . . ]  /
+//!        row 3  [ . . | . .  |  . . | . .  |  . . | . . ]  \
+//!          :                      :                         > sentence 1: t = s = 5
+//!        row 7  [ . . | . .  |  . . | . .  |  . . | . . ]  /
+//! ```
+//!
+//! 1. *Sentences and heads.* A task is a sentence, which goes through its heads one after the other. If
+//!    there are fewer sentences than 4 per thread, as here, each of the 4 pairs of sentence and head is a
+//!    task. It writes to a buffer of its own, `[t, w]` in the forward pass, which is then copied to the
+//!    columns of the head.
+//! 2. *Blocks of queries.* The queries of a head are cut into blocks of at most 2^17 / s rows, and of at
+//!    most 64 rows under a causal mask. A block computes the scores against the keys that its last query
+//!    sees. Both sentences here are a single block. A causal sentence of 130 tokens has three:
+//!
+//!    ```text
+//!                    keys   0 ............. 63  64 ........... 127  128 129
+//!        queries   0..64   [ seen = 64        ]
+//!        queries  64..128  [ seen = 128                           ]
+//!        queries 128..130  [ seen = 130                                    ]
+//!    ```
+//!
+//! 3. *Rows of scores.* A block holds all its scores at once: `[rows, seen]`, each row extended to whole
+//!    tiles of a matrix product (a multiple of 32 columns with AVX-512, else of 16), so that no loop over
+//!    it has a remainder. Keys are not tiled beyond that. x is a score, - is masked, and the rest is unused:
+//!
+//!    ```text
+//!        sentence 0, each head           sentence 1, each head
+//!                 k0 k1 k2 |                      k0 k1 k2 k3 k4 |
+//!           q0  [  x  -  - | unused ]       q0  [  x  -  -  -  - | unused ]
+//!           q1  [  x  x  - | unused ]       q1  [  x  x  -  -  - | unused ]
+//!           q2  [  x  x  x | unused ]       q2  [  x  x  x  -  - | unused ]
+//!                                           q3  [  x  x  x  x  - | unused ]
+//!                                           q4  [  x  x  x  x  x | unused ]
+//!    ```
+//!
+//!    The products compute the masked scores too; the softmax replaces them by zeros.
+//!
+//! *Kept for the backward pass:* two numbers per query and head, the highest score and 1 / Σ exp. That is
+//! 2 · 3 pairs for sentence 0 and 2 · 5 for sentence 1, in the order `[heads, queries]` per sentence. Scores
+//! and weights are not kept.
+//!
+//! *Recomputed by the backward pass,* for the same blocks: the scores q kᵀ, the weights (from the scores and
+//! the two numbers) and the dropout masks. The gradient of the weights after dropout is dy vᵀ. With a, the
+//! weights after dropout, and g, the gradient of the scores, a block computes dv = aᵀ dy, dk = gᵀ q and
+//! dq = g k. If a head has several blocks, dk and dv are cleared first, and each block adds to the rows of
+//! the keys that it sees. A single block overwrites them.
 
 mod composed;
 pub(crate) mod fused;
@@ -13,18 +70,18 @@ mod softmax;
 pub(crate) use sentence::Inputs;
 pub(crate) use softmax::Softmax;
 
+use attend_batch::Segments;
 use candle_core::{Result, Tensor, bail};
 
-use crate::pass::{Pass, Path};
+use crate::pass::{Kernels, Pass};
 use crate::random::Dropout;
-use crate::segments::Segments;
 
-/// What a query may see of its own sentence.
+/// The keys of its own sentence that a query attends to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mask {
-    /// All of it.
+    /// All keys.
     Full,
-    /// Itself and what comes before: decoders.
+    /// The key at its own position and those before it, as in decoders.
     Causal,
 }
 
@@ -38,7 +95,7 @@ impl Mask {
     }
 }
 
-/// The shape of one attention.
+/// The sizes and options of one attention.
 #[derive(Clone)]
 pub(crate) struct Plan {
     pub(crate) heads: usize,
@@ -69,13 +126,17 @@ impl Plan {
 
     pub(crate) fn check(&self, query_rows: usize, key_rows: usize) -> Result<()> {
         if self.heads == 0 || !self.d.is_multiple_of(self.heads) {
-            bail!("{} heads do not divide a width of {}", self.heads, self.d);
+            bail!(
+                "a width of {} is not divisible by {} heads",
+                self.d,
+                self.heads
+            );
         }
         if self.queries.count() != self.keys.count()
             || self.queries.rows() != query_rows
             || self.keys.rows() != key_rows
         {
-            bail!("attention from {query_rows} to {key_rows} rows does not fit its sentences");
+            bail!("attention of {query_rows} to {key_rows} rows does not match its sentences");
         }
         Ok(())
     }
@@ -100,12 +161,12 @@ pub fn self_attention(
         dropout,
     };
     plan.check(n, n)?;
-    match pass.path {
-        Path::Composed => {
+    match pass.kernels {
+        Kernels::Composed => {
             let q = qkv.narrow(1, 0, plan.d)?;
             composed::attention(&q, &qkv.narrow(1, plan.d, 2 * plan.d)?, &plan)
         }
-        Path::Fused => fused::self_attention(qkv, plan, pass),
+        Kernels::Fused => fused::self_attention(qkv, plan, pass),
     }
 }
 
@@ -129,9 +190,9 @@ pub fn attention(
         dropout,
     };
     plan.check(n, kv.dim(0)?)?;
-    match pass.path {
-        Path::Composed => composed::attention(q, kv, &plan),
-        Path::Fused => fused::attention(q, kv, plan, pass),
+    match pass.kernels {
+        Kernels::Composed => composed::attention(q, kv, &plan),
+        Kernels::Fused => fused::attention(q, kv, plan, pass),
     }
 }
 
@@ -139,11 +200,11 @@ pub fn attention(
 mod tests {
     use super::*;
     use crate::Site;
-    use crate::testing::{Case, assert_close, param};
+    use crate::testing::{Case, assert_close, weight};
 
     const LENGTHS: [&[usize]; 5] = [&[1], &[3, 1, 8, 2], &[70, 5], &[1, 513], &MANY];
 
-    /// So many that threads share sentences, and not heads.
+    /// Enough sentences that tasks are sentences, not heads.
     const MANY: [usize; 70] = {
         let mut lengths = [2; 70];
         (lengths[0], lengths[5]) = (70, 1);
@@ -167,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn fused_cross_attention_equals_composed_even_where_a_sentence_is_empty() {
+    fn fused_cross_attention_equals_composed_with_empty_sentences() {
         let queries = Segments::packed([4, 1, 0, 7, 2]);
         let keys = Segments::packed([2, 9, 3, 0, 1]);
         for (heads, d) in [(1, 5), (3, 24)] {
@@ -184,15 +245,15 @@ mod tests {
     }
 
     #[test]
-    fn a_query_sees_neither_other_sentences_nor_what_the_causal_mask_hides() -> Result<()> {
+    fn a_query_attends_neither_to_other_sentences_nor_to_masked_keys() -> Result<()> {
         let sentences = Segments::packed([3, 4]);
-        let clean = param("qkv", (7, 12)).value().detach();
-        for path in Path::ALL {
-            let pass = Pass::eval(path);
+        let clean = weight("qkv", (7, 12)).value().detach();
+        for kernels in Kernels::ALL {
+            let pass = Pass::eval(kernels);
             let run =
                 |qkv: &Tensor, mask| self_attention(qkv, &sentences, 2, mask, Dropout::NONE, &pass);
             // Other values in the last row of the second sentence.
-            let noise = param("noise", (1, 12)).value().detach();
+            let noise = weight("noise", (1, 12)).value().detach();
             let dirty = Tensor::cat(&[&clean.narrow(0, 0, 6)?, &noise], 0)?;
             let (a, b) = (run(&clean, Mask::Full)?, run(&dirty, Mask::Full)?);
             assert_eq!(
@@ -206,15 +267,15 @@ mod tests {
     }
 
     #[test]
-    fn keys_in_rooms_give_what_packed_keys_give() -> Result<()> {
-        let (q, kv) = (param("q", (6, 8)), param("kv", (12, 16)));
+    fn keys_with_spare_capacity_give_the_same_output_as_packed_keys() -> Result<()> {
+        let (q, kv) = (weight("q", (6, 8)), weight("kv", (12, 16)));
         let (q, kv) = (q.value().detach(), kv.value().detach());
         let (queries, packed) = (Segments::packed([2, 2, 2]), Segments::packed([3, 3, 3]));
-        let rooms = Segments::in_rooms(3, 4, 3);
+        let rooms = Segments::with_capacity(3, 4, 3);
         let rows = Tensor::new(&[0u32, 1, 2, 4, 5, 6, 8, 9, 10], q.device())?;
         let squeezed = kv.index_select(&rows, 0)?;
-        for path in Path::ALL {
-            let pass = Pass::eval(path);
+        for kernels in Kernels::ALL {
+            let pass = Pass::eval(kernels);
             let run = |kv: &Tensor, keys: &Segments| {
                 attention(&q, &queries, kv, keys, 2, Dropout::NONE, &pass)
             };

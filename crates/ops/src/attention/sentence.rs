@@ -1,24 +1,25 @@
-//! The attention of one sentence, head after head.
+//! The attention of one sentence.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::gradients::{Gradients, Which, set_columns};
+use super::gradients::{Gradients, HeadColumns, Which, set_columns};
 use super::softmax::{LANES, Softmax, softmax_row, softmax_row_backward};
 use super::{Mask, Plan};
 use crate::buffer::Buffer;
 use crate::gemm::{Mat, MatMut, Threads, Write, product, whole_tiles};
 
-/// What threads share among them.
+/// What a task is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Share {
+    /// A sentence.
     Sentences,
-    /// The heads of a sentence as well: where sentences are few.
+    /// A head of a sentence. Used if sentences are few.
     Heads,
 }
 
-/// Queries, keys and values of a batch: which columns of which rows.
+/// Queries, keys and values of a batch.
 #[derive(Clone, Copy)]
 pub(crate) struct Inputs<'a> {
     q: Columns<'a>,
@@ -93,9 +94,9 @@ impl Sentence<'_> {
         Mat::columns(data, rows.len(), width, columns.first * d + head * w, w)
     }
 
-    /// The queries, in blocks whose scores are few enough to hold: memory grows with the length of a
-    /// sentence, not with its square. With each, how many keys its queries see at most.
-    fn blocks(&self) -> impl Iterator<Item = (Range<usize>, usize)> + use<> {
+    /// The queries in blocks of at most [`SCORES`] scores, so that memory grows with the length of a
+    /// sentence and not with its square.
+    fn blocks(&self) -> impl Iterator<Item = Block> + use<> {
         let ((t, s), mask) = (self.sizes(), self.plan.mask);
         let most = match mask {
             Mask::Full => t,
@@ -104,15 +105,18 @@ impl Sentence<'_> {
         let rows = (SCORES / s.max(1)).clamp(1, most.max(1));
         (0..t).step_by(rows).map(move |start| {
             let end = t.min(start + rows);
-            (start..end, mask.visible(end - 1, s))
+            Block {
+                queries: start..end,
+                seen: mask.visible(end - 1, s),
+            }
         })
     }
 
-    /// q kᵀ of a block of queries, `[rows, seen]`, in rows as wide as [`room`] says.
-    fn score(&self, head: usize, (block, seen): &(Range<usize>, usize), scores: &mut Vec<f32>) {
-        let q = self.head(Which::Query, head).rows(block);
-        let k = self.head(Which::Key, head).rows(&(0..*seen)).t();
-        into_rows(scores, block.len(), *seen, q, k);
+    /// q kᵀ of a block of queries, `[rows, seen]`, in rows [`room`] wide.
+    fn score(&self, head: usize, block: &Block, scores: &mut Vec<f32>) {
+        let q = self.head(Which::Query, head).rows(&block.queries);
+        let k = self.head(Which::Key, head).rows(&(0..block.seen)).t();
+        into_rows(scores, block.queries.len(), block.seen, q, k);
     }
 
     pub(super) fn forward(&self, y: &mut [f32], softmaxes: &mut [Softmax], share: Share) {
@@ -125,7 +129,12 @@ impl Sentence<'_> {
         if share == Share::Sentences {
             let mut weights = Vec::new();
             return heads.for_each(|(head, softmaxes)| {
-                self.forward_head(head, (y, d, head * w), softmaxes, &mut weights);
+                let context = HeadColumns {
+                    data: y,
+                    width: d,
+                    first: head * w,
+                };
+                self.forward_head(head, context, softmaxes, &mut weights);
             });
         }
         let mut contexts = Buffer::any(self.plan.heads * t * w);
@@ -133,31 +142,39 @@ impl Sentence<'_> {
         parts
             .into_par_iter()
             .for_each(|(context, (head, softmaxes))| {
-                self.forward_head(head, (context, w, 0), softmaxes, &mut Vec::new());
+                let context = HeadColumns {
+                    data: context,
+                    width: w,
+                    first: 0,
+                };
+                self.forward_head(head, context, softmaxes, &mut Vec::new());
             });
         for (head, context) in contexts.chunks(t * w).enumerate() {
             set_columns(y, d, head * w, w, context);
         }
     }
 
-    /// The context `[t, w]` of one head, in the columns from `first` on of a matrix `width` wide.
+    /// Writes the context `[t, w]` of one head.
     fn forward_head(
         &self,
         head: usize,
-        (context, width, first): (&mut [f32], usize, usize),
+        mut context: HeadColumns,
         softmaxes: &mut [Softmax],
         weights: &mut Vec<f32>,
     ) {
-        let ((t, s), w, scale) = (self.sizes(), self.plan.head_width(), self.plan.scale());
+        let ((_, s), w, scale) = (self.sizes(), self.plan.head_width(), self.plan.scale());
         let dropout = self.plan.dropout(self.index, head);
-        for part in self.blocks() {
-            self.score(head, &part, weights);
-            let (block, seen) = part;
+        for block in self.blocks() {
+            self.score(head, &block, weights);
+            let Block {
+                queries: block,
+                seen,
+            } = block;
             for (row, weights) in block.clone().zip(weights.chunks_exact_mut(room(seen))) {
                 let visible = self.plan.mask.visible(row, s);
                 softmaxes[row] = softmax_row(weights, visible, scale, dropout.row(row));
             }
-            let dst = MatMut::columns(context, t, width, first, w).rows(&block);
+            let dst = context.matrix(w).rows(&block);
             let value = self.head(Which::Value, head).rows(&(0..seen));
             let weights = Mat::columns(weights, block.len(), room(seen), 0, seen);
             product(dst, Write::Over, weights, value, Threads::One);
@@ -214,18 +231,21 @@ impl Sentence<'_> {
         let dropout = plan.dropout(self.index, head);
         debug_assert!(
             plan.mask == Mask::Full || s == t,
-            "a block sees its last query's keys"
+            "a causal block sees the keys of its last query"
         );
-        // A later block sees more keys than an earlier one, and adds to what that left.
+        // Blocks share keys: each adds to the gradients of the keys that it sees.
         let several = self.blocks().nth(1).is_some();
         if several {
             gradients.matrix(Which::Key, plan, head).clear();
             gradients.matrix(Which::Value, plan, head).clear();
         }
         let write = Write::first(!several);
-        for part in self.blocks() {
-            self.score(head, &part, weights);
-            let (block, seen) = part;
+        for block in self.blocks() {
+            self.score(head, &block, weights);
+            let Block {
+                queries: block,
+                seen,
+            } = block;
             let (rows, keys, width) = (block.len(), 0..seen, room(seen));
             let dy = Mat::columns(dy, t, d, head * w, w).rows(&block);
             let value = self.head(Which::Value, head).rows(&keys).t();
@@ -234,8 +254,8 @@ impl Sentence<'_> {
                 .chunks_exact_mut(width)
                 .zip(slopes.chunks_exact_mut(width));
             for (row, (weights, slopes)) in block.clone().zip(weights_and_slopes) {
-                let (visible, softmax) = (plan.mask.visible(row, s), (softmaxes[row], scale));
-                softmax_row_backward(weights, slopes, visible, softmax, dropout.row(row));
+                let (visible, softmax) = (plan.mask.visible(row, s), softmaxes[row]);
+                softmax_row_backward(weights, slopes, visible, softmax, scale, dropout.row(row));
             }
             let weights = Mat::columns(weights, rows, width, 0, seen);
             let slopes = Mat::columns(slopes, rows, width, 0, seen);
@@ -250,29 +270,37 @@ impl Sentence<'_> {
     }
 }
 
-/// What a head's backward fills before it reads it.
+/// A block of queries. Its scores are in memory at once.
+struct Block {
+    queries: Range<usize>,
+    /// The number of keys that the last of them sees, which is the most.
+    seen: usize,
+}
+
+/// Memory of a head's backward pass. It is written before it is read.
 #[derive(Default)]
 struct Scratch {
-    /// First the scores, then the dropped weights.
+    /// First the scores, then the weights after dropout.
     weights: Vec<f32>,
-    /// The gradient of the dropped weights, then of the scores.
+    /// First the gradient of the weights after dropout, then that of the scores.
     slopes: Vec<f32>,
 }
 
-/// How wide the rows of `seen` scores are: products and softmax then go over them without an edge.
+/// The width of rows of `seen` scores: rounded up, so that products and softmax have no remainder.
 fn room(seen: usize) -> usize {
     whole_tiles(seen.max(1)).next_multiple_of(LANES)
 }
 
-/// a · b, `[rows, seen]`, in rows as wide as [`room`] says.
+/// a · b, `[rows, seen]`, in rows [`room`] wide.
 fn into_rows(dst: &mut Vec<f32>, rows: usize, seen: usize, a: Mat, b: Mat) {
     dst.resize(rows * room(seen), 0.0);
     let dst = MatMut::with_room(dst, rows, room(seen), seen);
     product(dst, Write::Over, a, b, Threads::One);
 }
 
-/// Scores that are held at once.
+/// The most scores in memory at once, per task.
 const SCORES: usize = 1 << 17;
 
-/// Queries of a block under a causal mask: what no query of a block sees is not computed.
+/// The most queries of a block under a causal mask. Keys after the last query of a block are skipped, so
+/// small blocks compute fewer masked scores.
 const CAUSAL_ROWS: usize = 64;

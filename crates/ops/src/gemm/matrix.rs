@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use super::{FAR, ROWS, tile};
+use super::{BLOCK_ROWS, FAR, tile};
 
 /// A read-only matrix in a slice, with any strides.
 #[derive(Clone, Copy)]
@@ -13,7 +13,7 @@ pub(crate) struct Mat<'a> {
 }
 
 impl<'a> Mat<'a> {
-    /// `[rows, cols]`, row after row.
+    /// `[rows, cols]` in row-major order.
     pub(crate) fn new(data: &'a [f32], rows: usize, cols: usize) -> Self {
         assert_eq!(data.len(), rows * cols, "matrix of {rows} by {cols}");
         Self::columns(data, rows, cols, 0, cols)
@@ -48,17 +48,17 @@ impl<'a> Mat<'a> {
         }
     }
 
-    /// Room that [`tile::rows`] needs for `depth` of its columns; none if they can be read as they are.
+    /// The scratch size that [`tile::rows`] needs for `depth` of the columns; 0 if they are used in place.
     pub(super) fn scratch(&self, depth: usize) -> usize {
         let (tile_rows, _) = tile::size();
         match self.col_stride {
-            1 if self.row_stride <= FAR * depth || self.rows < ROWS / 2 => 0, // read too seldom to copy
+            1 if self.row_stride <= FAR * depth || self.rows < BLOCK_ROWS / 2 => 0, // too few uses to copy
             1 => self.rows * (depth + tile::GAP),
             _ => self.rows.next_multiple_of(tile_rows) * depth,
         }
     }
 
-    /// Without the columns before `first`.
+    /// The columns from `first` on.
     pub(super) fn columns_from(self, first: usize) -> Self {
         assert!(first <= self.cols);
         let start = (first * self.col_stride).min(self.data.len());
@@ -69,7 +69,7 @@ impl<'a> Mat<'a> {
         }
     }
 
-    /// Without the columns from `cols` on.
+    /// The first `cols` columns.
     pub(super) fn columns_upto(self, cols: usize) -> Self {
         assert!(cols <= self.cols);
         Self { cols, ..self }
@@ -87,13 +87,13 @@ impl<'a> Mat<'a> {
     }
 }
 
-/// Where a product goes: a column block of a row-major matrix.
+/// The destination of a product: a block of columns of a row-major matrix.
 pub(crate) struct MatMut<'a> {
     pub(super) data: &'a mut [f32],
     pub(super) rows: usize,
     pub(super) cols: usize,
     pub(super) width: usize,
-    /// The columns that may be written over, whatever comes of it: all of its own, and maybe more.
+    /// The number of columns that may be overwritten: at least `cols`.
     pub(super) room: usize,
 }
 
@@ -121,8 +121,8 @@ impl<'a> MatMut<'a> {
         }
     }
 
-    /// The first `cols` columns of a matrix `width` wide whose others are of no use to anyone: tiles that
-    /// need not stop at an edge are faster.
+    /// The first `cols` columns of a matrix `width` wide. The other columns may be overwritten: whole tiles
+    /// are faster than partial ones.
     pub(crate) fn with_room(data: &'a mut [f32], rows: usize, width: usize, cols: usize) -> Self {
         Self {
             room: width,
@@ -135,12 +135,12 @@ impl<'a> MatMut<'a> {
         rows.for_each(|row| row[..self.cols].fill(0.0));
     }
 
-    /// Its rows in parts that threads can share evenly, each of whole tiles where it can be.
+    /// The rows, split into about equal parts for threads. Parts consist of whole tiles where possible.
     pub(super) fn parts(self) -> Vec<(Range<usize>, &'a mut [f32])> {
         let (tile_rows, _) = tile::size();
         let tiles = self.rows.div_ceil(tile_rows);
-        // A few for each thread: whoever is done early takes another.
-        let least = self.rows.div_ceil(ROWS);
+        // A multiple of two parts per thread where there are enough tiles, to balance the load.
+        let least = self.rows.div_ceil(BLOCK_ROWS);
         let several = 2 * rayon::current_num_threads();
         let count = least.next_multiple_of(several).min(tiles);
         let start = |i: usize| self.rows.min(i * tiles / count * tile_rows);

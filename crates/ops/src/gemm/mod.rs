@@ -1,7 +1,7 @@
 //! Matrix products.
 //!
-//! Our own, and not the `gemm` crate that candle uses, because a whole training step is faster with
-//! it, by as much as docs/performance.md says. It is safe code, but for a hint to the cache.
+//! These replace the `gemm` crate that candle uses, because a training step is faster with them; see
+//! docs/performance.md for figures. The code is safe except for a prefetch hint.
 
 mod matrix;
 mod packed;
@@ -13,9 +13,11 @@ use rayon::prelude::*;
 
 use crate::buffer::Buffer;
 pub(crate) use matrix::{Mat, MatMut};
-pub(crate) use packed::Packed;
+pub(crate) use packed::PackedMatrix;
+use tile::Panels;
+pub(crate) use tile::RowsMut;
 
-/// What becomes of the values that the destination held.
+/// Whether a result replaces the values of the destination or is added to them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Write {
     Over,
@@ -23,7 +25,7 @@ pub(crate) enum Write {
 }
 
 impl Write {
-    /// The first writer of a buffer writes over what an earlier step left there.
+    /// Replaces if nothing was accumulated yet, else adds.
     pub(crate) fn first(fresh: bool) -> Self {
         if fresh { Write::Over } else { Write::Add }
     }
@@ -36,7 +38,7 @@ pub(crate) enum Threads {
     One,
 }
 
-/// `cols` and what is missing for the last tile to be whole.
+/// `cols`, rounded up to whole tiles.
 pub(crate) fn whole_tiles(cols: usize) -> usize {
     cols.next_multiple_of(tile::size().1)
 }
@@ -46,11 +48,11 @@ pub(crate) fn product(dst: MatMut, write: Write, a: Mat, b: Mat, threads: Thread
     product_then(dst, write, a, b, threads, |_, _| {});
 }
 
-/// The same, and then `finish(row, values)` for every row of dst while it is in the cache.
+/// The same, followed by `finish(row, values)` for every row of dst while it is in the cache.
 ///
-/// Goto and van de Geijn's way (2008): b is cut into blocks that the cache holds, packed in the order
-/// in which they are read, and shared by all threads, which take rows of dst. Every element is summed
-/// in an order that depends on the shapes alone, so its bits do not depend on the threads.
+/// The algorithm of Goto and van de Geijn (2008): b is divided into blocks that fit the cache. They are
+/// packed in the order in which they are read and shared by all threads, which divide the rows of dst. The
+/// order of summation depends only on the shapes, so the bits do not depend on the number of threads.
 pub(crate) fn product_then(
     dst: MatMut,
     write: Write,
@@ -71,15 +73,16 @@ pub(crate) fn product_then(
         return few_rows(dst, a, b, finish);
     }
     let (depth, padded) = (depth(k), whole_tiles(n));
-    // What of b is packed at once: some columns; or, where rows of a must be packed or copied as well,
-    // some of the inner index, so that this is done once for all columns.
-    let once = a.rows(&(0..m.min(ROWS))).scratch(depth) > 0 && depth * padded <= 2 * PACKED;
-    let (length, cols) = match once {
-        true => (k.min((PACKED / padded / depth).max(1) * depth), padded),
-        false => (
+    // Either some columns of b are packed at once, or, if rows of a must be packed or copied as well, all
+    // columns for some of the inner index, so that a is packed only once.
+    let once = a.rows(&(0..m.min(BLOCK_ROWS))).scratch(depth) > 0 && depth * padded <= 2 * PACKED;
+    let (length, cols) = if once {
+        (k.min((PACKED / padded / depth).max(1) * depth), padded)
+    } else {
+        (
             k,
             whole_tiles((PACKED / k).max(4 * tile::size().1)).min(padded),
-        ),
+        )
     };
     let mut packed = Buffer::any(length * cols);
     let (width, mut parts) = (dst.width, dst.parts());
@@ -95,9 +98,14 @@ pub(crate) fn product_then(
                 .par_iter_mut()
                 .with_max_len(1)
                 .for_each(|(rows, dst)| {
-                    let (a, here) = (a.rows(rows), (&mut dst[first..], width));
+                    let a = a.rows(rows);
+                    let here = RowsMut {
+                        data: &mut dst[first..],
+                        width,
+                    };
+                    let packed = Panels { data: packed, cols };
                     with_scratch(a.scratch(depth), |scratch| {
-                        tile::rows(here, write, a, (packed, cols), depth, scratch);
+                        tile::rows(here, write, a, packed, depth, scratch);
                     });
                     if first + cols == n && inner.end == k {
                         let values = dst.chunks_mut(width).zip(rows.clone());
@@ -108,8 +116,8 @@ pub(crate) fn product_then(
     }
 }
 
-/// A product of few rows and a large matrix, as in decoding: threads share the columns. Each packs some
-/// and uses them at once, so that the large matrix is read from memory and not written back to it.
+/// A product of few rows and a large matrix, as in decoding. Threads divide the columns. Each packs some
+/// columns and uses them immediately, so that the packed matrix stays in the cache.
 fn few_rows(dst: MatMut, a: Mat, b: Mat, finish: impl Fn(usize, &mut [f32]) + Sync) {
     let (m, n) = (dst.rows, dst.cols);
     let starts: Vec<usize> = (0..n).step_by(COLS).collect();
@@ -132,7 +140,7 @@ fn few_rows(dst: MatMut, a: Mat, b: Mat, finish: impl Fn(usize, &mut [f32]) + Sy
     }
 }
 
-/// A product that is too small to share, or that is one of many which other threads do.
+/// A product on one thread: too small to divide, or one of many in parallel.
 fn on_this_thread(
     mut dst: MatMut,
     write: Write,
@@ -154,24 +162,22 @@ fn on_this_thread(
             let packed = &mut packed[start * padded..][..depth * padded];
             tile::pack(b, start, depth, 0, packed);
         }
-        tile::rows(
-            (&mut *dst.data, dst.width),
-            write,
-            a,
-            (packed, cols),
-            depth,
-            scratch,
-        );
+        let here = RowsMut {
+            data: &mut *dst.data,
+            width: dst.width,
+        };
+        let packed = Panels { data: packed, cols };
+        tile::rows(here, write, a, packed, depth, scratch);
     });
     let rows = dst.data.chunks_mut(dst.width).take(m).enumerate();
     rows.for_each(|(row, values)| finish(row, &mut values[..n]));
 }
 
-/// Room for operands that a thread packs, with any values. It is the thread's own: what another has just
-/// written is slow to get at, wherever it lies.
+/// Scratch memory with arbitrary values for packed operands. It is local to the thread, because memory that
+/// another thread has just written is slow to access.
 fn with_scratch<T>(size: usize, work: impl FnOnce(&mut [f32]) -> T) -> T {
     thread_local! {
-        /// Only ever grown.
+        /// It grows and never shrinks.
         static SCRATCH: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
     }
     SCRATCH.with_borrow_mut(|scratch| {
@@ -182,12 +188,12 @@ fn with_scratch<T>(size: usize, work: impl FnOnce(&mut [f32]) -> T) -> T {
     })
 }
 
-/// How much of the inner index one pass of the tiles takes: equal parts of at most [`DEPTH`].
+/// The part of the inner index per pass of the tiles: equal parts of at most [`DEPTH`].
 fn depth(k: usize) -> usize {
     k.div_ceil(k.div_ceil(DEPTH).max(1)).max(1)
 }
 
-/// Columns of b that one task packs: a multiple of every tile's width.
+/// Columns of b per packing task: a multiple of every tile width.
 const COLS: usize = 128;
 
 /// Columns `first..first + cols` of b, as [`tile::rows`] reads them.
@@ -205,20 +211,19 @@ fn pack(b: Mat, first: usize, cols: usize, depth: usize, packed: &mut [f32]) {
     }
 }
 
-/// The most of the inner index that one pass of the tiles takes: a panel of b is then about as large as
-/// the first-level cache.
+/// The most of the inner index per pass of the tiles. A panel of b is then about as large as the
+/// first-level cache.
 pub(crate) const DEPTH: usize = 512;
-/// The most rows of dst and a that one task takes: a block of a then stays in the second-level cache.
-const ROWS: usize = 96;
-/// Rows of a that begin this many times further apart than what is read of each are copied first, unless
-/// they are few: a large power of two between them, as models have it, puts them all into the same few lines
-/// of a cache.
+/// The most rows of dst and a per task. A block of a then stays in the second-level cache.
+const BLOCK_ROWS: usize = 96;
+/// Rows of a are copied if their stride is more than this many times what is read of each, unless they are
+/// few. Strides of large powers of two, common in models, map all rows to the same few cache lines.
 const FAR: usize = 2;
-/// Elements of b that are packed at once, about: they stay in the third-level cache.
+/// Roughly the elements of b that are packed at once. They stay in the third-level cache.
 const PACKED: usize = 1 << 20;
-/// Rows that are too few for threads to share.
+/// At most so many rows: threads divide the columns instead.
 const FEW: usize = 24;
-/// Products of fewer multiplications than this are not worth another thread's waking.
+/// Products of fewer multiplications run on one thread: waking another costs more.
 const SMALL: usize = 1 << 18;
 
 #[cfg(test)]
@@ -231,17 +236,18 @@ mod tests {
         (0..n).map(|i| key.normal(i as u64) as f32).collect()
     }
 
-    /// The operands as they are, or as transposes of others.
+    /// Whether each operand is transposed.
     const LAYOUTS: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
 
     fn view(data: &[f32], rows: usize, cols: usize, transposed: bool) -> Mat<'_> {
-        match transposed {
-            true => Mat::new(data, cols, rows).t(),
-            false => Mat::new(data, rows, cols),
+        if transposed {
+            Mat::new(data, cols, rows).t()
+        } else {
+            Mat::new(data, rows, cols)
         }
     }
 
-    /// Ones plus a product, in the middle columns of a wider matrix, each row then doubled.
+    /// A product added to ones, in the middle columns of a wider matrix. Each row is then doubled.
     fn products(
         threads: usize,
         (m, n, k): (usize, usize, usize),
@@ -279,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn products_equal_the_sum_over_the_inner_index_in_any_layout_and_size() {
+    fn products_equal_a_plain_sum_in_any_layout_and_size() {
         let small = [
             (1, 1, 1),
             (3, 5, 7),
@@ -288,7 +294,7 @@ mod tests {
             (5, 4, 0),
             (25, 25, 64),
         ];
-        // Beyond what one thread takes, what is packed at once, and the depth of one pass.
+        // Larger than one task, one packed block, and one pass.
         let large = [
             (97, 130, 600),
             (100, 64, 70),
@@ -317,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inner_index_of_nothing_clears_what_was_there() {
+    fn an_empty_inner_index_gives_zeros() {
         let mut dst = vec![f32::NAN; 6];
         let (a, b) = (Mat::new(&[], 2, 0), Mat::new(&[], 0, 3));
         product(MatMut::new(&mut dst, 2, 3), Write::Over, a, b, Threads::All);

@@ -1,51 +1,62 @@
-//! The inner loops of a product: a tile of the result, as large as the registers hold, goes once
-//! along the inner index. All of it is safe code that the compiler turns into vector instructions,
-//! compiled once for each instruction set; the fastest that the machine has is taken at run time.
+//! The inner loops of a product. They compute a tile of the result that fits the registers, over a part of
+//! the inner index. The compiler vectorises them. They are compiled once per instruction set, and
+//! [`Isa::current`] selects a version at run time.
 
 use super::{COLS, DEPTH, Mat, Write};
+use crate::isa::{Isa, kernel};
+
+/// The destination of a product: the first columns of rows with a stride of `width`.
+pub(crate) struct RowsMut<'a> {
+    pub(crate) data: &'a mut [f32],
+    pub(crate) width: usize,
+}
+
+/// A matrix that is packed for the tiles: blocks of rows, each as panels of a tile's width.
+#[derive(Clone, Copy)]
+pub(super) struct Panels<'a> {
+    pub(super) data: &'a [f32],
+    /// Columns of the matrix.
+    pub(super) cols: usize,
+}
 
 /// Rows and columns of a tile.
-#[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2+fma", "aarch64+neon"))]
 pub(super) fn size() -> (usize, usize) {
-    multiversion::target::match_target! {
-        "x86_64+avx512f" => (12, 32),
-        "x86_64+avx2+fma" => (6, 16),
-        "aarch64+neon" => (6, 16),
-        _ => (4, 8),
+    match Isa::current() {
+        Isa::Avx512 => (12, 32),
+        Isa::Avx2 | Isa::Neon => (6, 16),
+        Isa::Plain => (4, 8),
     }
 }
 
-/// dst (=|+=) a · b for some rows. `packed` holds b, `cols` wide: blocks of `depth` of its rows, each
-/// as panels of a tile's width. `dst` is `width` wide; `scratch` is as large as [`Mat::scratch`] says.
-#[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2+fma", "aarch64+neon"))]
-pub(super) fn rows(
-    (dst, width): (&mut [f32], usize),
-    write: Write,
-    a: Mat,
-    (packed, cols): (&[f32], usize),
-    depth: usize,
-    scratch: &mut [f32],
-) {
-    multiversion::target::match_target! {
-        "x86_64+avx512f" =>
-            tiles::<12, 16, 32, true>((dst, width), write, a, (packed, cols), depth, scratch),
-        "x86_64+avx2+fma" =>
-            tiles::<6, 8, 16, true>((dst, width), write, a, (packed, cols), depth, scratch),
-        "aarch64+neon" =>
-            tiles::<6, 8, 16, true>((dst, width), write, a, (packed, cols), depth, scratch),
-        _ => tiles::<4, 4, 8, false>((dst, width), write, a, (packed, cols), depth, scratch),
+kernel! {
+    /// dst (=|+=) a · b for some rows. b is packed in blocks of `depth` of its rows. `scratch` is as large as
+    /// [`Mat::scratch`] says.
+    pub(super) fn rows(
+        dst: RowsMut,
+        write: Write,
+        a: Mat,
+        packed: Panels,
+        depth: usize,
+        scratch: &mut [f32],
+    ) {
+        Avx512 => tiles::<12, 16, 32, true>(dst, write, a, packed, depth, scratch),
+        Avx2 => tiles::<6, 8, 16, true>(dst, write, a, packed, depth, scratch),
+        Neon => tiles::<6, 8, 16, true>(dst, write, a, packed, depth, scratch),
+        Plain => tiles::<4, 4, 8, false>(dst, write, a, packed, depth, scratch),
     }
 }
 
 #[inline(always)]
 fn tiles<const M: usize, const W: usize, const N: usize, const FUSED: bool>(
-    (dst, width): (&mut [f32], usize),
+    dst: RowsMut,
     write: Write,
     a: Mat,
-    (packed, cols): (&[f32], usize),
+    packed: Panels,
     depth: usize,
     scratch: &mut [f32],
 ) {
+    let RowsMut { data: dst, width } = dst;
+    let Panels { data: packed, cols } = packed;
     const { assert!(M <= W && W <= 2 * M && N.is_multiple_of(SIDE) && COLS.is_multiple_of(N)) }
     let padded = cols.next_multiple_of(N);
     for start in (0..a.cols).step_by(depth) {
@@ -58,18 +69,18 @@ fn tiles<const M: usize, const W: usize, const N: usize, const FUSED: bool>(
             copy_rows(a, start, depth, scratch);
         }
         let scratch = &*scratch;
-        // Once for all columns. Below the last row, it stands in for those that are not there.
-        let tile_rows: Vec<[&[f32]; M]> = match by_rows {
-            true => {
-                let (data, stride) = match scratch.is_empty() {
-                    true => (&a.data[start.min(a.data.len())..], a.row_stride),
-                    false => (scratch, depth + GAP),
-                };
-                let row = |i: usize| &data[i.min(a.rows - 1) * stride..][..depth];
-                let tiles = (0..a.rows).step_by(M);
-                tiles.map(|i| std::array::from_fn(|r| row(i + r))).collect()
-            }
-            false => Vec::new(),
+        // Computed once for all columns. The last row is repeated to fill the last tile.
+        let tile_rows: Vec<[&[f32]; M]> = if by_rows {
+            let (data, stride) = if scratch.is_empty() {
+                (&a.data[start.min(a.data.len())..], a.row_stride)
+            } else {
+                (scratch, depth + GAP)
+            };
+            let row = |i: usize| &data[i.min(a.rows - 1) * stride..][..depth];
+            let tiles = (0..a.rows).step_by(M);
+            tiles.map(|i| std::array::from_fn(|r| row(i + r))).collect()
+        } else {
+            Vec::new()
         };
         let panels = packed[start * padded..][..depth * padded].chunks_exact(depth * N);
         for (j, panel) in panels.enumerate() {
@@ -87,7 +98,7 @@ fn tiles<const M: usize, const W: usize, const N: usize, const FUSED: bool>(
                 };
                 let dst = &mut dst[i * width + j * N..];
                 if here == N && a.rows - i >= M {
-                    // With both numbers constants, the tile never leaves the registers.
+                    // Both sizes are constants here, so the tile stays in registers.
                     for r in 0..M {
                         store(&mut dst[r * width..][..N], write, tile[r]);
                     }
@@ -157,16 +168,17 @@ fn multiply_add<const M: usize, const N: usize, const FUSED: bool>(
 ) {
     for i in 0..M {
         for j in 0..N {
-            // Without an instruction for it, a fused one is a slow function call.
-            tile[i][j] = match FUSED {
-                true => a[i].mul_add(b[j], tile[i][j]),
-                false => a[i] * b[j] + tile[i][j],
+            // Without an FMA instruction, `mul_add` is a slow function call.
+            tile[i][j] = if FUSED {
+                a[i].mul_add(b[j], tile[i][j])
+            } else {
+                a[i] * b[j] + tile[i][j]
             };
         }
     }
 }
 
-/// Asks the cache for what will be read or written soon: 3 to 8% faster where tiles go.
+/// Prefetches memory that will be used soon. Makes storing tiles 3 to 8% faster.
 #[inline(always)]
 fn prefetch(_place: &f32) {
     // SAFETY: a prefetch is a hint. It neither reads nor writes, whatever the address.
@@ -178,8 +190,7 @@ fn prefetch(_place: &f32) {
     }
 }
 
-/// Rows of a matrix that are asked for before they are read: what lies far apart, the processor does not
-/// foresee by itself.
+/// The number of rows that are prefetched ahead: the hardware prefetcher does not predict large strides.
 const AHEAD: usize = 8;
 
 #[inline(always)]
@@ -198,7 +209,7 @@ fn store<const N: usize>(dst: &mut [f32], write: Write, values: [f32; N]) {
     }
 }
 
-/// At an edge, where a tile is larger than what is left.
+/// Stores a partial tile at the edge of the matrix.
 #[inline(always)]
 fn store_part<const N: usize>(dst: &mut [f32], write: Write, values: [f32; N]) {
     let values = dst.iter_mut().zip(values);
@@ -208,10 +219,10 @@ fn store_part<const N: usize>(dst: &mut [f32], write: Write, values: [f32; N]) {
     }
 }
 
-/// Elements between rows that were copied, so that no two begin at the same place of a cache.
+/// Elements between copied rows, so that they do not map to the same cache lines.
 pub(super) const GAP: usize = 16;
 
-/// Columns `start..start + depth` of a, row after row with a gap.
+/// Copies columns `start..start + depth` of a, with a gap after each row.
 #[inline(always)]
 fn copy_rows(a: Mat, start: usize, depth: usize, copies: &mut [f32]) {
     let rows = copies.chunks_exact_mut(depth + GAP).take(a.rows);
@@ -220,10 +231,10 @@ fn copy_rows(a: Mat, start: usize, depth: usize, copies: &mut [f32]) {
     }
 }
 
-/// Columns `start..start + depth` of a as panels of M rows; what lies below the last row is zero.
+/// Columns `start..start + depth` of a as panels of M rows. Rows below the last are zero.
 ///
-/// W is M rounded up to a power of two: where they can be, W elements are copied instead of M, which
-/// is fewer instructions. The surplus falls on the next column's place, and is written over by it.
+/// W is M rounded up to a power of two. Where possible, W elements are copied instead of M, which takes
+/// fewer instructions. The surplus is overwritten by the next column.
 #[inline(always)]
 fn pack_rows<const M: usize, const W: usize>(
     a: Mat,
@@ -241,7 +252,7 @@ fn pack_rows<const M: usize, const W: usize>(
         }
         return;
     }
-    // Where M elements can be copied as W: in whole panels, up to the last W elements of a column.
+    // The number of panels where W elements can be copied: whole panels with W elements left.
     let wide = (a.rows / M).min((a.rows + M).saturating_sub(W) / M);
     for p in 0..depth {
         let column = |p: usize| &a.data[(start + p) * a.col_stride..][..a.rows];
@@ -265,15 +276,14 @@ fn pack_rows<const M: usize, const W: usize>(
     }
 }
 
-/// Rows `start..start + depth` of b and its columns from `first` on, as panels of a tile's width;
-/// what lies beyond the last column is zero.
-#[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2+fma", "aarch64+neon"))]
-pub(super) fn pack(b: Mat, start: usize, depth: usize, first: usize, panels: &mut [f32]) {
-    multiversion::target::match_target! {
-        "x86_64+avx512f" => pack_columns::<32>(b, start, depth, first, panels),
-        "x86_64+avx2+fma" => pack_columns::<16>(b, start, depth, first, panels),
-        "aarch64+neon" => pack_columns::<16>(b, start, depth, first, panels),
-        _ => pack_columns::<8>(b, start, depth, first, panels),
+kernel! {
+    /// Rows `start..start + depth` of b and its columns from `first` on, as panels of a tile's width.
+    /// Columns beyond the last are zero.
+    pub(super) fn pack(b: Mat, start: usize, depth: usize, first: usize, panels: &mut [f32]) {
+        Avx512 => pack_columns::<32>(b, start, depth, first, panels),
+        Avx2 => pack_columns::<16>(b, start, depth, first, panels),
+        Neon => pack_columns::<16>(b, start, depth, first, panels),
+        Plain => pack_columns::<8>(b, start, depth, first, panels),
     }
 }
 
@@ -298,7 +308,7 @@ fn pack_columns<const N: usize>(
     }
     let (whole, rest) = panels.split_at_mut((last - first) / N * N * depth);
     if b.col_stride == 1 {
-        // Along the rows of b: its memory is read in order.
+        // Row by row, so that memory is read in order.
         for p in 0..depth {
             let row =
                 |p: usize| &b.data[(start + p) * b.row_stride + first..][..whole.len() / depth];
@@ -331,13 +341,13 @@ fn pack_columns<const N: usize>(
     }
 }
 
-/// What lies beyond the last column.
+/// Stands for columns beyond the last.
 static ZEROS: [f32; DEPTH] = [0.0; DEPTH];
 
 const SIDE: usize = 8;
 
-/// Columns to rows, eight by eight: what is read and written at a time then fits the registers, and
-/// columns that are a large power of two apart still have room beside each other in a cache.
+/// Transposes in squares of 8 by 8. A square fits the registers, and columns with a stride of a large power
+/// of two do not evict each other from the cache.
 #[inline(always)]
 fn transpose<const N: usize>(columns: [&[f32]; N], rows: &mut [[f32; N]]) {
     for q in (0..N).step_by(SIDE) {
@@ -363,7 +373,7 @@ mod tests {
     use super::*;
     use crate::random::{Key, Site};
 
-    /// What is compiled for another machine than this one, without its instructions.
+    /// Checks the tile sizes of every instruction set, compiled without its instructions.
     fn variant<const M: usize, const W: usize, const N: usize, const FUSED: bool>() {
         let key = Key::new(3, 0, Site::named("tile"));
         let values = |n: usize, draw: u64| -> Vec<f32> {
@@ -378,10 +388,10 @@ mod tests {
             (2 * M, 2 * N, 64),
             (40, 70, 9),
         ];
-        let few = if cfg!(miri) { 0..2 } else { 0..sizes.len() }; // it takes its time
+        let few = if cfg!(miri) { 0..2 } else { 0..sizes.len() }; // Miri is slow
         for &(m, n, k) in &sizes[few] {
             let (a, b) = (values(m * k, 1), values(k * n, 2));
-            // a as it is, copied, and packed.
+            // a in place, copied, and packed.
             for (a, b, room) in [
                 (Mat::new(&a, m, k), Mat::new(&b, k, n), 0),
                 (Mat::new(&a, m, k), Mat::new(&b, k, n), m),
@@ -397,8 +407,15 @@ mod tests {
                 }
                 let mut scratch = vec![f32::NAN; room.next_multiple_of(M) * (depth + GAP)];
                 let mut dst = vec![f32::NAN; m * n];
-                let (over, packed) = (Write::Over, (&packed[..], n));
-                tiles::<M, W, N, FUSED>((&mut dst, n), over, a, packed, depth, &mut scratch);
+                let packed = Panels {
+                    data: &packed,
+                    cols: n,
+                };
+                let rows = RowsMut {
+                    data: &mut dst,
+                    width: n,
+                };
+                tiles::<M, W, N, FUSED>(rows, Write::Over, a, packed, depth, &mut scratch);
                 for (place, value) in dst.iter().enumerate() {
                     let (i, j) = (place / n, place % n);
                     let term = |l: usize| {

@@ -1,4 +1,4 @@
-//! Recurrent layers out of plain candle ops.
+//! Recurrent layers from plain candle operations: the reference implementation.
 
 use candle_core::{DType, Result, Tensor};
 
@@ -6,8 +6,8 @@ use super::Cell;
 use super::steps::Steps;
 use crate::linear::Linear;
 
-/// One step out of plain candle ops: x `[k, G h]`, u `[k, G h]` or with a fed part `[k, 6h]`, and the
-/// state `[k, S]` before it.
+/// One step: x `[k, G h]`, u `[k, G h]` or, with an input that is fed, `[k, 6h]`, and the previous state
+/// `[k, S]`.
 pub(super) fn step(cell: Cell, x: &Tensor, u: &Tensor, state: &Tensor) -> Result<Tensor> {
     let width = x.dim(1)?;
     let h = width / cell.gates();
@@ -22,9 +22,10 @@ pub(super) fn step(cell: Cell, x: &Tensor, u: &Tensor, state: &Tensor) -> Result
             Tensor::cat(&[&(o * c.tanh()?)?, &c], 1)
         }
         Cell::Gru => {
-            let x = match u.dim(1)? > width {
-                true => (x + u.narrow(1, width, width)?)?,
-                false => x.clone(),
+            let x = if u.dim(1)? > width {
+                (x + u.narrow(1, width, width)?)?
+            } else {
+                x.clone()
             };
             let r = sigmoid(&(part(&x, 0)? + part(u, 0)?)?)?;
             let z = sigmoid(&(part(&x, 1)? + part(u, 1)?)?)?;
@@ -57,7 +58,7 @@ pub(super) fn recurrence(
         Some(start) => select(start, order.iter().map(|&i| i as u32).collect())?,
         None => Tensor::zeros((order.len(), width), DType::F32, device)?,
     };
-    // The states of all steps one after the other, and where each row of x is among them.
+    // The states of all steps concatenated, and the index of each row of x among them.
     let (mut states, mut places, mut count) = (Vec::new(), vec![0; x.dim(0)?], 0);
     for t in 0..steps.longest(order) {
         let going = &order[..steps.going(order, t)];

@@ -1,11 +1,11 @@
-//! All steps of a group of sentences on one thread: nothing to wait for between steps.
+//! All steps of a group of sentences on one thread, without synchronisation between steps.
 
 use super::steps::{Group, Steps};
 use super::{Cell, gates};
 use crate::buffer::Buffer;
-use crate::gemm::{Mat, Packed, Write};
+use crate::gemm::{Mat, PackedMatrix, RowsMut, Write};
 
-/// What all groups of one layer read.
+/// The inputs that all groups of one layer share.
 pub(super) struct Layer<'a> {
     pub(super) cell: Cell,
     pub(super) h: usize,
@@ -14,20 +14,20 @@ pub(super) struct Layer<'a> {
     pub(super) start: Option<&'a [f32]>,
 }
 
-/// What forward writes of a sentence of l tokens: states `[l, S]`, and what backward needs of them.
+/// Outputs of the forward pass for a sentence of l tokens: states `[l, S]`, and what the backward pass needs.
 pub(super) struct Ahead<'a> {
     pub(super) states: &'a mut [f32],
     pub(super) kept: &'a mut [f32],
 }
 
-/// What backward writes of it: dx `[l, G h]`, the h `[l, h]` before each token, and d start `[S]`.
+/// Outputs of the backward pass: dx `[l, G h]`, the h `[l, h]` before each token, and d start `[S]`.
 pub(super) struct Back<'a> {
     pub(super) dx: &'a mut [f32],
     pub(super) before: &'a mut [f32],
     pub(super) dstart: &'a mut [f32],
 }
 
-/// What backward reads: states and their gradients `[n, S]`, and what forward kept.
+/// Inputs of the backward pass: states and their gradients `[n, S]`, and what the forward pass kept.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
     pub(super) states: &'a [f32],
@@ -54,7 +54,7 @@ impl Layer<'_> {
     pub(super) fn forward(
         &self,
         x: &[f32],
-        weight: &Packed,
+        weight: &PackedMatrix,
         bias: Option<&[f32]>,
         group: Group<Ahead>,
     ) {
@@ -73,11 +73,15 @@ impl Layer<'_> {
                 let rows = u.chunks_exact_mut(gate).take(k);
                 rows.for_each(|u| u.copy_from_slice(bias));
             }
-            // Without a start, there is nothing to multiply at first.
+            // Without a start, the first state is zero.
             if t > 0 || self.start.is_some() {
                 let write = Write::first(bias.is_none());
                 let a = Mat::columns(&state, k, width, 0, self.h);
-                weight.product((&mut u, gate), write, a);
+                let dst = RowsMut {
+                    data: &mut u,
+                    width: gate,
+                };
+                weight.product(dst, write, a);
             }
             let rows = order.iter().zip(&mut parts).take(k);
             for (i, (&sentence, part)) in rows.enumerate() {
@@ -93,7 +97,7 @@ impl Layer<'_> {
     }
 
     /// `weight` is U `[G h, h]`.
-    pub(super) fn backward(&self, seen: Seen, weight: &Packed, group: Group<Back>) {
+    pub(super) fn backward(&self, seen: Seen, weight: &PackedMatrix, group: Group<Back>) {
         let Group { order, mut parts } = group;
         let (gate, width, keep) = self.widths();
         let nothing = Buffer::zeros(width);
@@ -119,7 +123,11 @@ impl Layer<'_> {
             }
             if t > 0 || self.start.is_some() {
                 let du = Mat::columns(&du, k, gate, 0, gate);
-                weight.product((&mut dstate, width), Write::Add, du);
+                let dst = RowsMut {
+                    data: &mut dstate,
+                    width,
+                };
+                weight.product(dst, Write::Add, du);
             }
         }
         for (part, dstate) in parts.iter_mut().zip(dstate.chunks_exact(width)) {

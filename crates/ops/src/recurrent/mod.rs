@@ -3,7 +3,7 @@
 //!
 //! h is the width, G the number of gates, S the width of a state; x `[n, G h]` is the input side of the
 //! gates, W x + b of all tokens, and u = U h' (+ b) `[k, G h]` the recurrent side of one step; h' and c'
-//! are of the state before it.
+//! belong to the previous state.
 //!
 //! LSTM, state h then c:  i, f, g, o = x + u,  c = σ(f) c' + σ(i) tanh(g),  h = σ(o) tanh(c).
 //!
@@ -48,13 +48,13 @@ impl Cell {
         }
     }
 
-    /// What backward needs of a row: the gates, then tanh(c) of an LSTM, u_n of a GRU.
+    /// The width of what the backward pass needs of a row: the gates, then tanh(c) of an LSTM, u_n of a GRU.
     fn kept_width(self, h: usize) -> usize {
         (self.gates() + 1) * h
     }
 }
 
-/// From which end a layer goes through a sentence.
+/// The direction in which a layer processes a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the first token to the last.

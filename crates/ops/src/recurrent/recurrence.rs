@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use attend_batch::Segments;
 use candle_core::{CpuStorage, CustomOp2, CustomOp3, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
@@ -10,18 +11,17 @@ use super::steps::Steps;
 use super::{Cell, Direction, composed, gates};
 use crate::buffer::Buffer;
 use crate::cpu::{self, slice, view};
-use crate::gemm::{Mat, MatMut, Packed, Threads, product};
-use crate::linear::Linear;
-use crate::pass::{Pass, Path};
+use crate::gemm::{Mat, MatMut, PackedMatrix, Threads, product};
+use crate::linear::{Linear, recorded_by};
+use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
-use crate::segments::Segments;
-use crate::simd::{self, ROWS};
+use crate::simd::{self, TASK_ROWS};
 
-/// Every sentence from its first token to its last, or from its last to its first: x `[n, G h]`, the
-/// input side of all tokens, to states `[n, S]`, the state after each token at that token's row.
+/// Processes every sentence in one direction: x `[n, G h]`, the input side of all tokens, to states `[n, S]`,
+/// with the state after each token in the row of the token.
 ///
-/// `recurrent` is U `[G h, h]` with a bias `[G h]` or none; `start` the state `[b, S]` that each of the
-/// b sentences starts from, zeros if none.
+/// `recurrent` is U `[G h, h]` with an optional bias `[G h]`. `start` is the initial state `[b, S]` of the b
+/// sentences; the default is zeros.
 pub fn recurrence(
     cell: Cell,
     input: &Tensor,
@@ -35,16 +35,19 @@ pub fn recurrence(
     let h = width / cell.gates();
     if h == 0 || recurrent.weight.value().dims2()? != (width, h) {
         let weight = recurrent.weight.value().shape();
-        bail!("{cell:?} of an input {width} wide with weights {weight:?}");
+        bail!("{cell:?} with an input of width {width} does not match weights {weight:?}");
     }
     if sentences.lengths().iter().sum::<usize>() != n || sentences.rows() != n {
-        bail!("{n} rows do not fit their sentences");
+        bail!("{n} rows do not match the lengths of their sentences");
     }
     let (b, width) = (sentences.count(), cell.state_width(h));
     if let Some(start) = start
         && start.dims2()? != (b, width)
     {
-        bail!("{b} sentences start from states {:?}", start.shape());
+        bail!(
+            "initial states {:?} do not match {b} sentences of state width {width}",
+            start.shape()
+        );
     }
     let op = Recurrence {
         cell,
@@ -53,18 +56,18 @@ pub fn recurrence(
         steps: Steps::new(sentences, direction),
         kept: Mutex::new(None),
     };
-    let weight = recurrent.weight.value();
-    match (pass.path, start, pass.trains()) {
-        (Path::Composed, ..) => composed::recurrence(cell, input, recurrent, start, &op.steps),
-        (Path::Fused, None, true) => input.apply_op2(weight, op),
-        (Path::Fused, None, false) => input.apply_op2_no_bwd(weight, &op),
-        (Path::Fused, Some(start), true) => input.apply_op3(weight, start, op),
-        (Path::Fused, Some(start), false) => input.apply_op3_no_bwd(weight, start, &op),
+    let weight = recorded_by(&[recurrent]).value();
+    match (pass.kernels, start, pass.trains()) {
+        (Kernels::Composed, ..) => composed::recurrence(cell, input, recurrent, start, &op.steps),
+        (Kernels::Fused, None, true) => input.apply_op2(weight, op),
+        (Kernels::Fused, None, false) => input.apply_op2_no_bwd(weight, &op),
+        (Kernels::Fused, Some(start), true) => input.apply_op3(weight, start, op),
+        (Kernels::Fused, Some(start), false) => input.apply_op3_no_bwd(weight, start, &op),
     }
 }
 
-/// Its second input is the weight, which keeps it in the graph even where x leads to no variable;
-/// gradients of parameters go to their own buffers.
+/// Its second input is a weight, so that candle records the operation even if x leads to no variable.
+/// Gradients of weights go to their own buffers.
 struct Recurrence {
     cell: Cell,
     h: usize,
@@ -81,7 +84,7 @@ impl Recurrence {
         let n = sentences.rows();
         let (gate, width, keep) = (cell.gates() * h, cell.state_width(h), cell.kept_width(h));
         let weight = view(self.recurrent.weight.value())?;
-        let weight = Packed::new(Mat::new(&weight, gate, h).t(), h, gate);
+        let weight = PackedMatrix::new(Mat::new(&weight, gate, h).t(), h, gate);
         let bias = self.recurrent.bias.as_ref();
         let bias = bias.map(|bias| view(bias.value())).transpose()?;
         let bias: Option<&[f32]> = bias.as_deref();
@@ -97,7 +100,7 @@ impl Recurrence {
         Ok((CpuStorage::F32(states), (n, width).into()))
     }
 
-    /// Adds to the gradients of the parameters; returns those of x and of the start.
+    /// Accumulates the gradients of the weights. Returns those of x and of the start.
     fn backward(
         &self,
         start: Option<&[f32]>,
@@ -107,7 +110,7 @@ impl Recurrence {
         let _time = profile::time(Part::RecurrenceBackward);
         let kept = self.kept.lock().unwrap_or_else(|e| e.into_inner()).take();
         let Some(kept) = kept.as_deref() else {
-            bail!("a recurrence goes backward once, after it has gone forward in training")
+            bail!("recurrence: the backward pass runs once, after a forward pass in training")
         };
         let (cell, h, sentences) = (self.cell, self.h, self.steps.sentences());
         let (n, b) = (sentences.rows(), sentences.count());
@@ -130,12 +133,14 @@ impl Recurrence {
         };
         let layer = self.layer(start);
         let weight = view(self.recurrent.weight.value())?;
-        let weight = Packed::new(Mat::new(&weight, gate, h), gate, h);
+        let weight = PackedMatrix::new(Mat::new(&weight, gate, h), gate, h);
         let groups = groups.into_par_iter().with_max_len(1);
         groups.for_each(|group| layer.backward(seen, &weight, group));
-        match cell {
-            Cell::Lstm => self.accumulate(&dx, &before)?,
-            Cell::Gru => self.accumulate(&self.recurrent_side(kept, &dx), &before)?,
+        if recorded_by(&[&self.recurrent]).is_trainable() {
+            match cell {
+                Cell::Lstm => self.accumulate(&dx, &before)?,
+                Cell::Gru => self.accumulate(&self.recurrent_side(kept, &dx), &before)?,
+            }
         }
         Ok((dx, dstart))
     }
@@ -153,9 +158,9 @@ impl Recurrence {
     fn recurrent_side(&self, kept: &[f32], dx: &[f32]) -> Buffer {
         let (gate, keep) = (self.cell.gates() * self.h, self.cell.kept_width(self.h));
         let mut du = Buffer::any(dx.len());
-        let chunks = du.par_chunks_mut(ROWS * gate);
-        let chunks = chunks.zip(dx.par_chunks(ROWS * gate));
-        let chunks = chunks.zip(kept.par_chunks(ROWS * keep));
+        let chunks = du.par_chunks_mut(TASK_ROWS * gate);
+        let chunks = chunks.zip(dx.par_chunks(TASK_ROWS * gate));
+        let chunks = chunks.zip(kept.par_chunks(TASK_ROWS * keep));
         chunks.for_each(|((du, dx), kept)| {
             let rows = du.chunks_exact_mut(gate).zip(dx.chunks_exact(gate));
             for ((du, dx), kept) in rows.zip(kept.chunks_exact(keep)) {

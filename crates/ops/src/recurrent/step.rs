@@ -1,4 +1,4 @@
-//! One step of a cell, for decoders that do something between steps.
+//! One step of a cell, for decoders that compute something between steps.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -9,15 +9,14 @@ use rayon::prelude::*;
 use super::{Cell, composed, gates};
 use crate::buffer::Buffer;
 use crate::cpu::{self, slice, view};
-use crate::pass::{Pass, Path};
+use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
 use crate::shared::Shared;
 
 /// One step of k rows: state `[k, S]` to state `[k, S]`.
 ///
-/// `input` is the input side of all steps `[n, G h]`, of which this one takes `rows`, k of them.
-/// `recurrent` is u `[k, G h]`, or for a GRU with something fed in `[k, 6h]`: u, then what is added to
-/// the input side.
+/// `input` is the input side of all steps `[n, G h]`; this step uses the k rows `rows`. `recurrent` is u
+/// `[k, G h]`, or for a GRU with an input that is fed `[k, 6h]`: u, then what is added to the input side.
 pub fn cell(
     cell: Cell,
     input: &Shared,
@@ -27,17 +26,17 @@ pub fn cell(
     pass: &Pass,
 ) -> Result<Tensor> {
     let step = Step::new(cell, input, rows, recurrent, state)?;
-    match (pass.path, pass.trains()) {
-        (Path::Composed, _) => {
+    match (pass.kernels, pass.trains()) {
+        (Kernels::Composed, _) => {
             let x = input.value().narrow(0, step.rows.start, step.rows.len())?;
             composed::step(cell, &x, recurrent, state)
         }
-        (Path::Fused, true) => input.token().apply_op3(recurrent, state, step),
-        (Path::Fused, false) => input.token().apply_op3_no_bwd(recurrent, state, &step),
+        (Kernels::Fused, true) => input.token().apply_op3(recurrent, state, step),
+        (Kernels::Fused, false) => input.token().apply_op3_no_bwd(recurrent, state, &step),
     }
 }
 
-/// Its first input is the token of what it shares.
+/// Its first input is the token of the shared tensor.
 struct Step {
     cell: Cell,
     input: Shared,
@@ -47,8 +46,8 @@ struct Step {
     kept: Mutex<Option<Buffer>>,
 }
 
-/// Rows that one task takes: a step has few.
-const ROWS: usize = 32;
+/// Rows per task. Fewer than elsewhere, because a step has few rows.
+const STEP_ROWS: usize = 32;
 
 impl Step {
     fn new(
@@ -110,14 +109,14 @@ impl CustomOp3 for Step {
         let x = &x[self.rows.start * gate..self.rows.end * gate];
         let (mut next, mut kept) = (vec![0.0; k * width], Buffer::any(k * keep));
         let chunks = next
-            .par_chunks_mut(ROWS * width)
-            .zip(kept.par_chunks_mut(ROWS * keep));
+            .par_chunks_mut(STEP_ROWS * width)
+            .zip(kept.par_chunks_mut(STEP_ROWS * keep));
         chunks.enumerate().for_each(|(i, (next, kept))| {
             let rows = next
                 .chunks_exact_mut(width)
                 .zip(kept.chunks_exact_mut(keep));
             for (row, (next, kept)) in rows.enumerate() {
-                let row = i * ROWS + row;
+                let row = i * STEP_ROWS + row;
                 let (x, u) = (&x[row * gate..][..gate], &u[row * fed..][..fed]);
                 gates::forward(self.cell, x, u, &state[row * width..][..width], next, kept);
             }
@@ -137,7 +136,7 @@ impl CustomOp3 for Step {
         let _time = profile::time(Part::RecurrenceBackward);
         let kept = self.kept.lock().unwrap_or_else(|e| e.into_inner()).take();
         let Some(kept) = kept.as_deref() else {
-            bail!("a cell goes backward once, after it has gone forward in training")
+            bail!("cell: the backward pass runs once, after a forward pass in training")
         };
         let (gate, width, keep) = self.widths();
         let fed = recurrent.dim(1)?;
@@ -147,9 +146,9 @@ impl CustomOp3 for Step {
         self.input.accumulate(|dx| {
             let dx = &mut dx[self.rows.start * gate..self.rows.end * gate];
             let chunks = dx
-                .par_chunks_mut(ROWS * gate)
-                .zip(du.par_chunks_mut(ROWS * fed))
-                .zip(dstate.par_chunks_mut(ROWS * width));
+                .par_chunks_mut(STEP_ROWS * gate)
+                .zip(du.par_chunks_mut(STEP_ROWS * fed))
+                .zip(dstate.par_chunks_mut(STEP_ROWS * width));
             chunks.enumerate().for_each(|(i, ((dx, du), dstate))| {
                 let mut here = Buffer::any(gate);
                 let rows = dx
@@ -157,7 +156,7 @@ impl CustomOp3 for Step {
                     .zip(du.chunks_exact_mut(fed))
                     .zip(dstate.chunks_exact_mut(width));
                 for (row, ((dx, du), dstate)) in rows.enumerate() {
-                    let row = i * ROWS + row;
+                    let row = i * STEP_ROWS + row;
                     let kept = &kept[row * keep..][..keep];
                     let previous = &previous[row * width..][..width];
                     gates::backward(self.cell, kept, previous, &mut here, dstate);
@@ -177,15 +176,15 @@ impl CustomOp3 for Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Case, assert_close, param};
+    use crate::testing::{Case, assert_close, weight};
 
     #[test]
-    fn fused_equals_composed_for_steps_that_read_rows_of_one_input() {
+    fn fused_equals_composed_for_steps_that_share_an_input() {
         for of in Cell::ALL {
             for (k, h) in [(1, 1), (3, 5), (70, 24)] {
                 let (gate, width) = (of.gates() * h, of.state_width(h));
                 let case = Case::new(&[]).input((4 * k + 1, gate)).input((k, gate));
-                // Rows in the middle, some of them twice, the others never.
+                // Some rows in the middle are used twice, others never.
                 case.input((k, width)).check_once(|x, pass| {
                     let input = Shared::new(&x[0], pass)?;
                     let mut state = x[2].clone();
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn fused_equals_composed_for_a_gru_that_is_fed() {
+    fn fused_equals_composed_for_a_gru_with_input_feeding() {
         for (k, h) in [(1, 1), (5, 7), (65, 16)] {
             let case = Case::new(&[]).input((2 * k, 3 * h)).input((k, 6 * h));
             case.input((k, h)).check_once(|x, pass| {
@@ -212,10 +211,10 @@ mod tests {
     }
 
     #[test]
-    fn gates_come_in_the_order_of_pytorch() -> Result<()> {
+    fn gates_have_the_order_of_pytorch() -> Result<()> {
         let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
-        for path in Path::ALL {
-            let pass = Pass::eval(path);
+        for kernels in Kernels::ALL {
+            let pass = Pass::eval(kernels);
             let run = |of, x: &[f32], u: &[f32], state: &[f32]| -> Result<Vec<f32>> {
                 let row = |v: &[f32]| Tensor::new(v, &candle_core::Device::Cpu)?.unsqueeze(0);
                 let input = Shared::new(&row(x)?, &pass)?;
@@ -230,12 +229,12 @@ mod tests {
             )?;
             let c = sigmoid(-0.4) * 0.9 + sigmoid(0.6) * 1f64.tanh();
             let h = sigmoid(-0.4) * c.tanh();
-            assert!((f64::from(next[0]) - h).abs() < 1e-6, "{path:?}");
-            assert!((f64::from(next[1]) - c).abs() < 1e-6, "{path:?}");
+            assert!((f64::from(next[0]) - h).abs() < 1e-6, "{kernels:?}");
+            assert!((f64::from(next[1]) - c).abs() < 1e-6, "{kernels:?}");
             let next = run(Cell::Gru, &[0.1, 0.2, 0.3], &[0.5, -0.6, 0.7], &[0.9])?;
             let (r, z) = (sigmoid(0.6), sigmoid(-0.4));
             let h = (1.0 - z) * (0.3 + r * 0.7).tanh() + z * 0.9;
-            assert!((f64::from(next[0]) - h).abs() < 1e-6, "{path:?}");
+            assert!((f64::from(next[0]) - h).abs() < 1e-6, "{kernels:?}");
         }
         Ok(())
     }
@@ -243,14 +242,14 @@ mod tests {
     #[test]
     fn evaluation_gives_the_same_numbers_and_no_graph() -> Result<()> {
         for of in Cell::ALL {
-            let [x, u] = ["x", "u"].map(|name| param(name, (4, of.gates() * 3)));
-            let state = param("state", (4, of.state_width(3)));
+            let [x, u] = ["x", "u"].map(|name| weight(name, (4, of.gates() * 3)));
+            let state = weight("state", (4, of.state_width(3)));
             let run = |pass: &Pass| {
                 let input = Shared::new(x.value(), pass)?;
                 cell(of, &input, 0..4, u.value(), state.value(), pass)
             };
-            let trained = run(&Pass::train(Path::Fused, 1, 1))?;
-            let tested = run(&Pass::eval(Path::Fused))?;
+            let trained = run(&Pass::train(Kernels::Fused, 1, 1))?;
+            let tested = run(&Pass::eval(Kernels::Fused))?;
             assert_close(&trained, &tested, 0.0);
             assert!(trained.track_op() && !tested.track_op());
         }
@@ -258,8 +257,8 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() -> Result<()> {
-        let pass = Pass::eval(Path::Fused);
+    fn mismatched_shapes_are_errors() -> Result<()> {
+        let pass = Pass::eval(Kernels::Fused);
         let zeros = |rows: usize, cols: usize| {
             Tensor::zeros(
                 (rows, cols),

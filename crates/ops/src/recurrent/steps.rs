@@ -1,15 +1,16 @@
-use super::Direction;
-use crate::segments::Segments;
+use attend_batch::Segments;
 
-/// The steps through sentences of different lengths. The longest come first, so that those which are
-/// still going at a step are the first so many; empty ones do not come at all.
+use super::Direction;
+
+/// The steps of sentences of different lengths. Sentences are ordered from the longest to the shortest, so
+/// that those which have a step t come first. Empty ones are left out.
 pub(super) struct Steps {
     sentences: Segments,
     direction: Direction,
     order: Vec<usize>,
 }
 
-/// Sentences that are worth a thread: about as many rows as a tile of a product has.
+/// The fewest sentences per group: about the rows of a tile of a product.
 const FEW: usize = 12;
 
 impl Steps {
@@ -28,22 +29,22 @@ impl Steps {
         &self.sentences
     }
 
-    /// All sentences that have a token.
+    /// All sentences that are not empty.
     pub(super) fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// How many steps some sentences in order have.
+    /// The number of steps of ordered sentences.
     pub(super) fn longest(&self, order: &[usize]) -> usize {
         order.first().map_or(0, |&i| self.sentences.lengths()[i])
     }
 
-    /// How many of some sentences in order have a step `t`.
+    /// How many of the ordered sentences have a step `t`.
     pub(super) fn going(&self, order: &[usize], t: usize) -> usize {
         order.partition_point(|&i| self.sentences.lengths()[i] > t)
     }
 
-    /// Which token of a sentence step `t` takes.
+    /// The position of the token of step `t`.
     pub(super) fn place(&self, sentence: usize, t: usize) -> usize {
         match self.direction {
             Direction::Forward => t,
@@ -56,9 +57,9 @@ impl Steps {
         self.sentences.range(sentence).start + self.place(sentence, t)
     }
 
-    /// A part of each sentence, dealt to groups that go through all their steps on one thread each:
-    /// sentences of similar lengths together, and about as many tokens in each group. How many groups
-    /// there are depends on the threads; the bits do not, since no row's sums depend on other rows.
+    /// Distributes the sentences, with a part for each, among groups. Each group runs all its steps on one
+    /// thread. Sentences of similar lengths are together, and groups have about the same number of tokens.
+    /// The number of groups depends on the threads. The bits do not, because rows are independent.
     pub(super) fn deal<T>(&self, parts: Vec<T>, threads: usize) -> Vec<Group<T>> {
         let mut parts: Vec<Option<T>> = parts.into_iter().map(Some).collect();
         let count = threads.min(self.order.len() / FEW).max(1);
@@ -74,7 +75,7 @@ impl Steps {
     }
 }
 
-/// Some sentences, longest first, with a part of something for each.
+/// Some sentences, longest first, with a part for each.
 pub(super) struct Group<T> {
     pub(super) order: Vec<usize>,
     pub(super) parts: Vec<T>,
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_take_the_longest_first_and_go_from_either_end() {
+    fn steps_take_the_longest_sentences_first_in_both_directions() {
         let sentences = Segments::packed([2, 0, 3, 2]);
         let steps = Steps::new(&sentences, Direction::Forward);
         assert_eq!(steps.order(), [2, 0, 3]);
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_have_every_sentence_once_and_about_as_many_tokens_each() {
+    fn groups_have_every_sentence_once_and_similar_numbers_of_tokens() {
         let lengths: Vec<usize> = (0..60).map(|i| i * 7 % 25).collect();
         let steps = Steps::new(&Segments::packed(lengths.clone()), Direction::Forward);
         for threads in 1..8 {

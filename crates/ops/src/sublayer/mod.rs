@@ -1,18 +1,19 @@
 //! The sub-layers of a Transformer (Vaswani et al. 2017, §3), and stacks of them.
 //!
-//! One by one they are made of this crate's operations. A whole [`stack`] is one operation on CPU:
-//! candle then records a single node, and what lies between its sub-layers is ours to use again.
+//! A sub-layer consists of operations of this crate. On CPU a whole [`stack()`] is a single operation: candle
+//! records one node, and the memory between its sub-layers is reused.
 
 mod stack;
 
+use attend_batch::Segments;
 use candle_core::{Result, Tensor, bail};
 
 use crate::attention::{Mask, attention, self_attention};
 use crate::linear::{Activation, Linear, linear, linear_activated};
-use crate::norm::{Norm, add, add_norm, norm};
-use crate::pass::{Pass, Path};
+use crate::norm::{LayerNorm, add, add_norm, norm};
+use crate::pass::{Kernels, Pass};
 use crate::random::{Dropout, Site};
-use crate::segments::Segments;
+use crate::weight::Weight;
 
 /// Dropout at one named site.
 #[derive(Clone, Copy, Debug)]
@@ -32,20 +33,20 @@ impl DropoutSite {
     }
 }
 
-/// Where layer normalisation stands.
+/// The position of layer normalisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum NormPlacement {
     /// LN(x + sublayer(x)), as in the paper.
     Post,
     /// x + sublayer(LN(x)).
     Pre,
 }
 
-/// What surrounds every sub-layer: residual connection, dropout and normalisation (§3.1, §5.4).
+/// The wrapping of every sub-layer: residual connection, dropout and normalisation (§3.1, §5.4).
 #[derive(Clone, Debug)]
 pub struct Residual {
-    pub norm: Norm,
-    pub order: Order,
+    pub norm: LayerNorm,
+    pub placement: NormPlacement,
     pub drop: DropoutSite,
 }
 
@@ -57,9 +58,9 @@ impl Residual {
         body: impl FnOnce(&Tensor) -> Result<Tensor>,
     ) -> Result<Tensor> {
         let dropout = self.drop.of(pass);
-        match self.order {
-            Order::Post => add_norm(x, &body(x)?, dropout, &self.norm, pass),
-            Order::Pre => add(x, &body(&norm(x, &self.norm, pass)?)?, dropout, pass),
+        match self.placement {
+            NormPlacement::Post => add_norm(x, &body(x)?, dropout, &self.norm, pass),
+            NormPlacement::Pre => add(x, &body(&norm(x, &self.norm, pass)?)?, dropout, pass),
         }
     }
 }
@@ -90,12 +91,12 @@ impl MultiHead {
         linear(&context, &[&self.out], pass)
     }
 
-    /// Keys and values of what is attended to: `[n, d]` to `[n, 2d]`.
-    pub fn read(&self, x: &Tensor, pass: &Pass) -> Result<Tensor> {
+    /// Keys and values of the attended states: `[n, d]` to `[n, 2d]`.
+    pub fn keys_values(&self, x: &Tensor, pass: &Pass) -> Result<Tensor> {
         linear(x, &[&self.key, &self.value], pass)
     }
 
-    /// Each sentence of x attends to the keys and values that [`MultiHead::read`] made.
+    /// Each sentence of x attends to the keys and values from [`MultiHead::keys_values`].
     pub fn attend(
         &self,
         x: &Tensor,
@@ -128,7 +129,7 @@ impl FeedForward {
     }
 }
 
-/// One sub-layer with what surrounds it.
+/// A sub-layer with its residual connection and normalisation.
 #[derive(Clone, Debug)]
 pub struct Sublayer {
     pub residual: Residual,
@@ -137,36 +138,52 @@ pub struct Sublayer {
 
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// Sentences attend to themselves.
+    /// Each sentence attends to itself.
     Itself(MultiHead, Mask),
-    /// Sentences attend to those of the memory.
+    /// Each sentence attends to its sentence of the memory.
     Memory(MultiHead),
     FeedForward(FeedForward),
 }
 
-/// What [`Body::Memory`] attends to: states `[m, d]` and the sentences in them.
+/// The memory that [`Body::Memory`] attends to: states `[m, d]` and their sentences.
 #[derive(Clone, Copy)]
-pub struct Source<'a> {
+pub struct AttendedStates<'a> {
     pub states: &'a Tensor,
     pub segments: &'a Segments,
 }
 
 impl Sublayer {
-    /// It is an error if the body attends to a memory and none is given.
+    fn weights(&self) -> Vec<&Weight> {
+        let layers = match &self.body {
+            Body::Itself(heads, _) | Body::Memory(heads) => {
+                vec![&heads.query, &heads.key, &heads.value, &heads.out]
+            }
+            Body::FeedForward(network) => vec![&network.inner, &network.outer],
+        };
+        let mut weights = vec![&self.residual.norm.weight, &self.residual.norm.bias];
+        for Linear { weight, bias } in layers {
+            weights.push(weight);
+            weights.extend(bias);
+        }
+        weights
+    }
+
+    /// # Errors
+    /// If the body attends to a memory and none is given.
     pub fn forward(
         &self,
         x: &Tensor,
         sentences: &Segments,
-        memory: Option<Source>,
+        memory: Option<AttendedStates>,
         pass: &Pass,
     ) -> Result<Tensor> {
         self.residual.around(x, pass, |x| match &self.body {
             Body::Itself(attention, mask) => attention.to_itself(x, sentences, *mask, pass),
             Body::Memory(attention) => {
-                let Some(Source { states, segments }) = memory else {
-                    bail!("a sub-layer that attends to a memory needs one")
+                let Some(AttendedStates { states, segments }) = memory else {
+                    bail!("a sub-layer attends to a memory, but none is given")
                 };
-                let kv = attention.read(states, pass)?;
+                let kv = attention.keys_values(states, pass)?;
                 attention.attend(x, sentences, &kv, segments, pass)
             }
             Body::FeedForward(network) => network.forward(x, pass),
@@ -178,29 +195,29 @@ impl Sublayer {
 pub fn stack<'a>(
     x: &Tensor,
     sentences: &Segments,
-    memory: Option<Source>,
+    memory: Option<AttendedStates>,
     sublayers: impl IntoIterator<Item = &'a Sublayer>,
     pass: &Pass,
 ) -> Result<Tensor> {
-    match pass.path {
-        Path::Composed => sublayers.into_iter().try_fold(x.clone(), |x, sublayer| {
+    match pass.kernels {
+        Kernels::Composed => sublayers.into_iter().try_fold(x.clone(), |x, sublayer| {
             sublayer.forward(&x, sentences, memory, pass)
         }),
-        Path::Fused => stack::fused(x, sentences, memory, sublayers, pass),
+        Kernels::Fused => stack::fused(x, sentences, memory, sublayers, pass),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Case, param};
-    use crate::{Param, Path};
+    use crate::testing::{Case, weight};
+    use crate::{Kernels, Param, Weight};
 
-    /// Weights of a size that keeps values near one, so that rounding is not made larger.
+    /// Weights of a scale that keeps values near one, so that rounding errors do not grow.
     fn linear(name: &str, o: usize, i: usize) -> Linear {
         let small = |name: String, shape: &[usize]| {
-            let value = param(&name, shape).value().affine(0.3, 0.0).unwrap();
-            Param::new(name, &value.detach()).unwrap()
+            let value = weight(&name, shape).value().affine(0.3, 0.0).unwrap();
+            Weight::from(Param::new(name, &value.detach()).unwrap())
         };
         Linear {
             weight: small(format!("{name}.weight"), &[o, i]),
@@ -212,7 +229,7 @@ mod tests {
         let part = |part: &str| linear(&format!("{name}.{part}"), d, d);
         MultiHead {
             query: part("q"),
-            // Without bias: its gradient is zero but for rounding.
+            // Without bias: its gradient is zero except for rounding.
             key: Linear {
                 bias: None,
                 ..part("k")
@@ -224,7 +241,7 @@ mod tests {
         }
     }
 
-    fn sublayers(d: usize, order: Order, activation: Activation) -> Vec<Sublayer> {
+    fn sublayers(d: usize, placement: NormPlacement, activation: Activation) -> Vec<Sublayer> {
         let feed_forward = FeedForward {
             inner: linear("inner", 2 * d + 1, d),
             outer: linear("outer", d, 2 * d + 1),
@@ -242,11 +259,11 @@ mod tests {
         ];
         let around = |(name, body): (&str, Body)| Sublayer {
             residual: Residual {
-                norm: Norm {
-                    weight: param(&format!("{name}.norm.weight"), d),
-                    bias: param(&format!("{name}.norm.bias"), d),
+                norm: LayerNorm {
+                    weight: weight(&format!("{name}.norm.weight"), d),
+                    bias: weight(&format!("{name}.norm.bias"), d),
                 },
-                order,
+                placement,
                 drop: DropoutSite::new(0.1, name),
             },
             body,
@@ -254,44 +271,30 @@ mod tests {
         bodies.into_iter().map(around).collect()
     }
 
-    fn params(sublayers: &[Sublayer]) -> Vec<Param> {
-        let mut params = Vec::new();
-        for Sublayer { residual, body } in sublayers {
-            params.extend([residual.norm.weight.clone(), residual.norm.bias.clone()]);
-            let layers = match body {
-                Body::Itself(a, _) | Body::Memory(a) => vec![&a.query, &a.key, &a.value, &a.out],
-                Body::FeedForward(network) => vec![&network.inner, &network.outer],
-            };
-            for layer in layers {
-                params.extend(
-                    [Some(layer.weight.clone()), layer.bias.clone()]
-                        .into_iter()
-                        .flatten(),
-                );
-            }
-        }
-        params
+    fn weights(sublayers: &[Sublayer]) -> Vec<Weight> {
+        let weights = sublayers.iter().flat_map(Sublayer::weights);
+        weights.cloned().collect()
     }
 
     #[test]
-    fn a_stack_is_its_sub_layers_one_after_the_other_on_both_paths() {
+    fn a_stack_equals_its_sub_layers_in_sequence_with_both_kernels() {
         let (queries, keys) = (Segments::packed([4, 1, 9]), Segments::packed([2, 7, 3]));
         let d = 6;
-        for order in [Order::Post, Order::Pre] {
+        for placement in [NormPlacement::Post, NormPlacement::Pre] {
             for activation in [Activation::Relu, Activation::Gelu, Activation::Swish] {
-                let layers = sublayers(d, order, activation);
-                let case = Case::new(&params(&layers))
+                let layers = sublayers(d, placement, activation);
+                let case = Case::new(&weights(&layers))
                     .input((queries.rows(), d))
                     .input((keys.rows(), d));
                 case.check_once(|x, pass| {
-                    let memory = Source {
+                    let memory = AttendedStates {
                         states: &x[1],
                         segments: &keys,
                     };
-                    match pass.path {
-                        Path::Fused => stack(&x[0], &queries, Some(memory), &layers, pass),
-                        // Not by `stack`, so that it is compared with something else.
-                        Path::Composed => layers.iter().try_fold(x[0].clone(), |x, layer| {
+                    match pass.kernels {
+                        Kernels::Fused => stack(&x[0], &queries, Some(memory), &layers, pass),
+                        // Without `stack`, which is under test.
+                        Kernels::Composed => layers.iter().try_fold(x[0].clone(), |x, layer| {
                             layer.forward(&x, &queries, Some(memory), pass)
                         }),
                     }

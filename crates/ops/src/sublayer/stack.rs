@@ -1,32 +1,33 @@
-//! A stack of sub-layers as one operation on CPU.
+//! A stack of sub-layers as a single operation on CPU.
 
 use std::sync::Mutex;
 
+use attend_batch::Segments;
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
-use super::{Body, FeedForward, MultiHead, Order, Source, Sublayer};
+use super::{AttendedStates, Body, FeedForward, MultiHead, NormPlacement, Sublayer};
 use crate::attention::{Inputs, Mask, Plan, Softmax, fused as attention};
 use crate::buffer::Buffer;
 use crate::cpu::{self, slice, view};
 use crate::gemm::Write;
-use crate::linear;
-use crate::norm::{self, Saved, add_rows, dropped};
+use crate::linear::{self, InputGradient};
+use crate::norm::{self, Branch, Saved, add_rows, dropped};
 use crate::pass::Pass;
 use crate::random::Dropout;
-use crate::segments::Segments;
 use crate::threads::stay_awake;
+use crate::weight::recorded;
 
 pub(super) fn fused<'a>(
     x: &Tensor,
     sentences: &Segments,
-    memory: Option<Source>,
+    memory: Option<AttendedStates>,
     sublayers: impl IntoIterator<Item = &'a Sublayer>,
     pass: &Pass,
 ) -> Result<Tensor> {
     let (n, d) = x.dims2()?;
     let memory_rows = memory.map(|memory| memory.states.dim(0)).transpose()?;
     if n != sentences.rows() || memory_rows != memory.map(|memory| memory.segments.rows()) {
-        bail!("a stack of {n} rows does not fit its sentences");
+        bail!("a stack of {n} rows does not match the lengths of its sentences");
     }
     let stack = Stack {
         d,
@@ -35,6 +36,12 @@ pub(super) fn fused<'a>(
         memory: memory.map(|memory| memory.segments.clone()),
         pass: *pass,
         kept: Mutex::new(None),
+    };
+    let of_memory = memory.is_some_and(|memory| memory.states.track_op());
+    let x = if pass.trains() && !of_memory {
+        &recorded(x, stack.sublayers.iter().flat_map(Sublayer::weights))?
+    } else {
+        x
     };
     match (memory, pass.trains()) {
         (None, true) => x.apply_op1(stack),
@@ -45,23 +52,23 @@ pub(super) fn fused<'a>(
 }
 
 struct Stack {
-    /// How wide the rows are.
+    /// The width of the rows.
     d: usize,
     sublayers: Vec<Sublayer>,
     sentences: Segments,
     /// The sentences of the memory.
     memory: Option<Segments>,
     pass: Pass,
-    /// What forward keeps of each sub-layer. Backward takes it, and gives the buffers of each back
-    /// as soon as it has passed it.
+    /// What the forward pass keeps of each sub-layer. The backward pass takes it, and frees the buffers of a
+    /// sub-layer as soon as it is done with it.
     kept: Mutex<Option<Vec<Kept>>>,
 }
 
-/// What backward needs of one sub-layer.
+/// What the backward pass needs of one sub-layer.
 struct Kept {
-    /// Its input, unless it is the stack's, or normalisation comes first.
+    /// The input. `None` for the first sub-layer, whose input is the stack's, and with pre-norm.
     x: Option<Buffer>,
-    /// The normalised input, where normalisation comes first.
+    /// The normalised input, with pre-norm.
     normed: Option<Buffer>,
     norm: Saved,
     body: KeptBody,
@@ -85,10 +92,10 @@ enum KeptBody {
     },
 }
 
-/// The gradients that pass between sub-layers.
+/// The gradients that are passed between sub-layers.
 struct Gradients {
     x: Buffer,
-    /// Of the memory, once a sub-layer has attended to it.
+    /// Of the memory. `None` until the backward pass of a sub-layer that attends to it.
     memory: Option<Buffer>,
 }
 
@@ -172,14 +179,18 @@ impl Stack {
         stay_awake();
         let Sublayer { residual, body } = sublayer;
         let dropout = residual.drop.of(&self.pass);
-        let (y, normed, norm, body) = match residual.order {
-            Order::Post => {
+        let (y, normed, norm, body) = match residual.placement {
+            NormPlacement::Post => {
                 let (z, body) = self.forward_body(body, x, memory)?;
                 let mut y = Buffer::any(x.len());
-                let norm = norm::forward(x, Some((&z, dropout)), &residual.norm, &mut y)?;
+                let z = Branch {
+                    values: &z,
+                    dropout,
+                };
+                let norm = norm::forward(x, Some(z), &residual.norm, &mut y)?;
                 (y, None, norm, body)
             }
-            Order::Pre => {
+            NormPlacement::Pre => {
                 let mut normed = Buffer::any(x.len());
                 let norm = norm::forward(x, None, &residual.norm, &mut normed)?;
                 let (z, body) = self.forward_body(body, &normed, memory)?;
@@ -257,7 +268,7 @@ impl Stack {
 
     fn backward(&self, x: &[f32], memory: &[f32], dy: &[f32]) -> Result<Gradients> {
         let Some(mut kept) = self.kept.lock().unwrap_or_else(|e| e.into_inner()).take() else {
-            bail!("a stack goes backward once, after it has gone forward in training")
+            bail!("stack: the backward pass runs once, after a forward pass in training")
         };
         let mut gradients = Gradients {
             x: Buffer::copy_of(dy),
@@ -287,13 +298,16 @@ impl Stack {
             None => {
                 norm::backward(&kept.norm, &residual.norm, &mut dy)?;
                 let dz = dropped(&dy, d, dropout);
-                let dx = (&mut *dy, Write::Add);
+                let dx = InputGradient {
+                    values: &mut dy,
+                    write: Write::Add,
+                };
                 self.backward_body(body, kept.body, x, memory, dz, dx, &mut of_memory)?;
             }
             Some(normed) => {
                 let dz = dropped(&dy, d, dropout);
                 let mut ds = Buffer::any(normed.len());
-                let dx = (&mut *ds, Write::Over);
+                let dx = InputGradient::over(&mut ds);
                 self.backward_body(body, kept.body, normed, memory, dz, dx, &mut of_memory)?;
                 norm::backward(&kept.norm, &residual.norm, &mut ds)?;
                 add_rows(&mut dy, &ds, d, Dropout::NONE);
@@ -313,7 +327,7 @@ impl Stack {
         x: &[f32],
         memory: &[f32],
         dz: Buffer,
-        dx: (&mut [f32], Write),
+        dx: InputGradient,
         of_memory: &mut Option<Buffer>,
     ) -> Result<()> {
         let d = self.d;
@@ -327,7 +341,12 @@ impl Stack {
                 },
             ) => {
                 let mut dcontext = Buffer::any(context.len());
-                linear::backward(&context, &[&heads.out], &dz, (&mut dcontext, Write::Over))?;
+                linear::backward(
+                    &context,
+                    &[&heads.out],
+                    &dz,
+                    InputGradient::over(&mut dcontext),
+                )?;
                 let plan = self.plan(heads, d, *mask, &self.sentences);
                 let dqkv = attention::backward_together(&plan, &qkv, &softmaxes, &dcontext);
                 linear::backward(x, &[&heads.query, &heads.key, &heads.value], &dqkv, dx)
@@ -342,19 +361,37 @@ impl Stack {
                 },
             ) => {
                 let mut dcontext = Buffer::any(context.len());
-                linear::backward(&context, &[&heads.out], &dz, (&mut dcontext, Write::Over))?;
+                linear::backward(
+                    &context,
+                    &[&heads.out],
+                    &dz,
+                    InputGradient::over(&mut dcontext),
+                )?;
                 let plan = self.plan(heads, d, Mask::Full, self.memory()?);
                 let (dq, dkv) = attention::backward_apart(&plan, &q, &kv, &softmaxes, &dcontext);
                 let write = Write::first(of_memory.is_none());
                 let gradient = of_memory.get_or_insert_with(|| Buffer::any(memory.len()));
                 let to_memory = [&heads.key, &heads.value];
-                linear::backward(memory, &to_memory, &dkv, (gradient, write))?;
+                linear::backward(
+                    memory,
+                    &to_memory,
+                    &dkv,
+                    InputGradient {
+                        values: gradient,
+                        write,
+                    },
+                )?;
                 linear::backward(x, &[&heads.query], &dq, dx)
             }
             (Body::FeedForward(network), KeptBody::FeedForward { inner, before }) => {
                 let width = linear::outputs(&[&network.inner])?;
                 let mut dinner = Buffer::any(inner.len());
-                linear::backward(&inner, &[&network.outer], &dz, (&mut dinner, Write::Over))?;
+                linear::backward(
+                    &inner,
+                    &[&network.outer],
+                    &dz,
+                    InputGradient::over(&mut dinner),
+                )?;
                 let kept = before.as_deref().unwrap_or(&inner);
                 let dropout = network.drop.of(&self.pass);
                 linear::before_activation(&mut dinner, kept, width, network.activation, dropout);
@@ -367,7 +404,7 @@ impl Stack {
     fn memory(&self) -> Result<&Segments> {
         match &self.memory {
             Some(segments) => Ok(segments),
-            None => bail!("a stack that attends to a memory needs one"),
+            None => bail!("a stack attends to a memory, but none is given"),
         }
     }
 

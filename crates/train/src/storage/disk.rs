@@ -1,7 +1,7 @@
 //! The few things that a run asks of the disk. Each is announced before it is done, so that a test can
 //! refuse it, stop there as a kill would, or write it down.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -12,6 +12,8 @@ pub(super) enum Action<'a> {
     MakeFolder(&'a Path),
     /// The whole content of a new file, or of one that is written over.
     Write(&'a Path, &'a [u8]),
+    /// Opens a file to change it; makes an empty one if there is none.
+    Open(&'a Path),
     /// At the end of a file.
     Append(&'a Path, &'a [u8]),
     /// Cuts a file off.
@@ -45,6 +47,12 @@ pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     announce(Action::Sync(path))?;
     file.sync_all()
+}
+
+/// Opens a file as the options say, and makes it if there is none.
+pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    announce(Action::Open(path))?;
+    options.create(true).open(path)
 }
 
 pub(super) fn append(path: &Path, file: &mut File, bytes: &[u8]) -> io::Result<()> {

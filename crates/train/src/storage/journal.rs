@@ -19,7 +19,7 @@ pub(crate) struct Journal {
 impl Journal {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let opened = || {
-            let file = OpenOptions::new().create(true).append(true).open(path)?;
+            let file = disk::open(path, OpenOptions::new().append(true))?;
             let written = file.metadata()?.len();
             Ok((file, written))
         };

@@ -1,28 +1,28 @@
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, Write};
-use std::path::Path;
+use std::io;
 use std::thread;
 use std::time::Duration;
 
+use attend_infer::run::{LockState, RunFolder};
+
+use super::disk;
 use crate::{Error, Result};
 
 /// The right to write a run's folder. It ends with the process, however that ends.
 #[derive(Debug)]
 pub(crate) struct Lock(#[expect(dead_code, reason = "held, not used")] File);
 
-const NAME: &str = ".lock";
-
 impl Lock {
     /// Takes it, or says which process has it.
-    pub(crate) fn take(folder: &Path) -> Result<Self> {
-        let path = folder.join(NAME);
+    pub(crate) fn acquire(run: &RunFolder) -> Result<Self> {
+        let path = run.lock_path();
         let error = |source: io::Error| Error::Write {
             path: path.clone(),
             source,
         };
         let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(&path).map_err(error)?;
+        let options = options.read(true).write(true).truncate(false);
+        let mut file = disk::open(&path, options).map_err(error)?;
         // Someone may only be looking, for a moment.
         let mut locked = file.try_lock();
         for _ in 0..10 {
@@ -35,35 +35,23 @@ impl Lock {
         match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
+                let process = match run.lock() {
+                    LockState::Held { pid } => pid,
+                    LockState::Free => None,
+                };
                 return Err(Error::Locked {
-                    folder: folder.to_path_buf(),
-                    process: holder(&mut file),
+                    folder: run.path().to_path_buf(),
+                    process,
                 });
             }
             Err(TryLockError::Error(source)) => return Err(error(source)),
         }
         // For people; a disk that is full has no room for it, and may have for nothing else.
-        let _ = file
-            .set_len(0)
-            .and_then(|()| write!(file, "{}", std::process::id()));
+        let pid = std::process::id().to_string();
+        let _ = disk::truncate(&path, &file, 0)
+            .and_then(|()| disk::append(&path, &mut file, pid.as_bytes()));
         Ok(Self(file))
     }
-
-    /// The process that writes this folder now, if one does; `None` inside if it does not say.
-    pub(crate) fn held(folder: &Path) -> Option<Option<u32>> {
-        let mut file = File::open(folder.join(NAME)).ok()?;
-        match file.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => Some(holder(&mut file)),
-            _ => None,
-        }
-    }
-}
-
-fn holder(file: &mut File) -> Option<u32> {
-    let mut text = String::new();
-    file.rewind().ok()?;
-    file.read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -73,14 +61,16 @@ mod tests {
     #[test]
     fn a_folder_has_one_writer_at_a_time_and_a_lock_left_behind_is_no_obstacle() -> Result<()> {
         let folder = tempfile::tempdir().unwrap();
-        assert!(Lock::held(folder.path()).is_none());
-        let first = Lock::take(folder.path())?;
-        let refused = Lock::take(folder.path()).unwrap_err().to_string();
+        let run = RunFolder::new(folder.path());
+        assert_eq!(run.lock(), LockState::Free);
+        let first = Lock::acquire(&run)?;
+        let refused = Lock::acquire(&run).unwrap_err().to_string();
         let process = std::process::id();
-        assert!(refused.contains(&format!("process {process}")), "{refused}");
-        assert_eq!(Lock::held(folder.path()), Some(Some(process)));
+        assert!(refused.contains(&format!("pid {process}")), "{refused}");
+        let held = LockState::Held { pid: Some(process) };
+        assert_eq!(run.lock(), held);
         drop(first);
-        assert!(Lock::held(folder.path()).is_none());
-        Lock::take(folder.path()).map(drop)
+        assert_eq!(run.lock(), LockState::Free);
+        Lock::acquire(&run).map(drop)
     }
 }

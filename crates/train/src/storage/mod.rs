@@ -6,12 +6,12 @@ mod lock;
 #[cfg(test)]
 mod torture;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use attend_infer::Manifest;
+use attend_infer::run::Checkpoint;
 
 pub(crate) use journal::Journal;
 pub(crate) use lock::Lock;
@@ -20,11 +20,11 @@ use crate::{Error, Result};
 
 /// Whether [`write_folder`] may write there: nothing, or a bundle that it wrote itself.
 pub(crate) fn check_replaceable(folder: &Path) -> Result<()> {
-    let ours = folder.join(Manifest::NAME).exists() && !folder.join("trainer_state.json").exists();
-    match !folder.exists() || ours {
-        true => Ok(()),
-        false => Err(Error::Taken(folder.to_path_buf())),
+    let ours = folder.join(Manifest::NAME).exists() && !folder.join(Checkpoint::STATE).exists();
+    if folder.exists() && !ours {
+        return Err(Error::Taken(folder.to_path_buf()));
     }
+    Ok(())
 }
 
 /// Whether a folder can be made there, before the work whose result it is to hold.
@@ -68,7 +68,7 @@ pub(crate) fn write_folder(folder: &Path, files: &[(String, Vec<u8>)]) -> Result
         disk::remove(&replaced)
     });
     written.map_err(|source| {
-        let _ = put_back(folder);
+        let _ = restore_replaced(folder);
         let _ = disk::remove(&temporary);
         error(folder, source)
     })
@@ -81,11 +81,12 @@ fn replaced(folder: &Path) -> PathBuf {
 }
 
 /// Gives a folder its name back, if the one that was to take it did not come.
-fn put_back(folder: &Path) -> io::Result<()> {
+fn restore_replaced(folder: &Path) -> io::Result<()> {
     let replaced = replaced(folder);
-    match replaced.exists() && !folder.exists() {
-        true => disk::rename(&replaced, folder),
-        false => disk::remove(&replaced),
+    if replaced.exists() && !folder.exists() {
+        disk::rename(&replaced, folder)
+    } else {
+        disk::remove(&replaced)
     }
 }
 
@@ -128,7 +129,7 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Makes `link` point to its neighbour `name`, in one go.
-pub(crate) fn point(link: &Path, name: &str) -> Result<()> {
+pub(crate) fn update_link(link: &Path, name: &str) -> Result<()> {
     if fs::read_link(link).is_ok_and(|target| target == Path::new(name)) {
         return Ok(());
     }
@@ -149,27 +150,6 @@ pub(crate) fn point(link: &Path, name: &str) -> Result<()> {
     })
 }
 
-/// Reads a folder that [`write_folder`] wrote; whatever is missing or changed is named.
-pub(crate) fn read_folder(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
-    let manifest = folder.join(Manifest::NAME);
-    let damaged = |path: &Path, problem: String| Error::Damaged {
-        path: path.to_path_buf(),
-        problem,
-    };
-    let bytes = fs::read(&manifest).map_err(|error| damaged(&manifest, error.to_string()))?;
-    let listed = Manifest::parse(&bytes).map_err(|problem| damaged(&manifest, problem))?;
-    let mut files = BTreeMap::new();
-    for (name, entry) in listed.files {
-        let path = folder.join(&name);
-        let bytes = fs::read(&path).map_err(|error| damaged(&path, error.to_string()))?;
-        if let Some(problem) = entry.problem(&bytes) {
-            return Err(damaged(&path, problem));
-        }
-        files.insert(name, bytes);
-    }
-    Ok(files)
-}
-
 /// Names of what a killed process left half written in `folder`.
 pub(crate) fn leftovers(folder: &Path) -> Result<Vec<String>> {
     let names = || -> io::Result<Vec<String>> {
@@ -185,14 +165,16 @@ pub(crate) fn leftovers(folder: &Path) -> Result<Vec<String>> {
 }
 
 /// Removes them; what was about to be replaced gets its name back.
-pub(crate) fn clean(folder: &Path) -> Result<()> {
+pub(crate) fn clean_up(folder: &Path) -> Result<()> {
     for name in leftovers(folder)? {
         let path = folder.join(&name);
         match name
             .strip_prefix('.')
             .and_then(|name| name.strip_suffix(REPLACED))
         {
-            Some(name) => put_back(&folder.join(name)).map_err(|source| error(&path, source))?,
+            Some(name) => {
+                restore_replaced(&folder.join(name)).map_err(|source| error(&path, source))?
+            }
             None => remove(&path)?,
         }
     }
@@ -253,7 +235,10 @@ mod tests {
         let folder = root.path().join("checkpoint-1");
         write_folder(&folder, &files())?;
         write_folder(&folder, &files())?; // over itself
-        assert_eq!(read_folder(&folder)?, files().into_iter().collect());
+        assert_eq!(
+            Manifest::read_files(&folder)?,
+            files().into_iter().collect()
+        );
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
         Ok(())
     }
@@ -272,7 +257,7 @@ mod tests {
             ("a: 2 bytes where 3 were written", &|folder| {
                 fs::write(folder.join("a"), [1, 2]).unwrap()
             }),
-            ("b: No such file", &|folder| {
+            ("no such file: ", &|folder| {
                 fs::remove_file(folder.join("b")).unwrap()
             }),
             ("manifest.json: not a manifest", &|folder| {
@@ -282,7 +267,7 @@ mod tests {
         for (message, damage) in damages {
             write_folder(&folder, &files())?;
             damage(&folder);
-            let error = read_folder(&folder).unwrap_err().to_string();
+            let error = Manifest::read_files(&folder).unwrap_err().to_string();
             assert!(error.contains(message), "{error}");
         }
         Ok(())
@@ -295,7 +280,7 @@ mod tests {
         fs::create_dir(&half).unwrap();
         fs::write(half.join("a"), [1]).unwrap();
         fs::write(root.path().join("notes.tmp"), "a user's own").unwrap();
-        clean(root.path())?;
+        clean_up(root.path())?;
         let left: Vec<_> = fs::read_dir(root.path())
             .unwrap()
             .map(|e| e.unwrap().file_name())

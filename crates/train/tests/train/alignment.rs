@@ -3,9 +3,10 @@
 
 use std::path::PathBuf;
 
+use attend_batch::Packed;
 use attend_data::Tokenizer;
 use attend_infer::Bundle;
-use attend_model::{Packed, Path, Place};
+use attend_model::{Kernels, Place};
 use candle_core::Device;
 
 use crate::tiny::Tiny;
@@ -77,15 +78,16 @@ fn words(tokenizer: &Tokenizer, ids: &[u32]) -> Vec<usize> {
 
 /// The English word that the last German word attends to most.
 fn attended(bundle: &Bundle, english: &str, german: &str) -> String {
-    let (source, target) = (bundle.tokenizers.source(), bundle.tokenizers.target());
+    let source = bundle.tokenizers.require_source().unwrap();
+    let target = bundle.tokenizers.target();
     let (s, t) = (
         source.encode(english).unwrap(),
         target.encode(german).unwrap(),
     );
-    let packed = |ids: &[u32]| Packed::of_sentences(&[ids]);
+    let packed = |ids: &[u32]| Packed::of_sentences([ids]);
     let maps = bundle
         .model
-        .attention(&packed(&s), &packed(&t), Path::Fused)
+        .attention(&packed(&s).into(), &packed(&t), Kernels::Fused)
         .unwrap();
     let cross = maps.iter().find(|map| map.place == Place::Cross).unwrap();
     let weights = cross.weights.to_vec2::<f32>().unwrap();
@@ -126,7 +128,7 @@ fn the_final_verb_of_a_german_clause_attends_most_to_the_english_verb() {
         "train.steps=1000".to_string(),
         "train.validate_every=1000".to_string(),
         "train.save_every=1000".to_string(),
-        "train.translate=10".to_string(),
+        "train.translate_sentences=10".to_string(),
         "decode.beam=1".to_string(),
     ];
     for change in changes {

@@ -2,13 +2,16 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use attend_batch::{Packed, Source};
 use attend_model::{
-    AttentionMap, Loss, Memory, Mode, Output, Packed, Params, Pass, Path, Seq2Seq, State,
+    AttentionMap, DecoderState, Encode, Kernels, Memory, Output, Pass, Seq2Seq, Step, Train,
+    Weights,
 };
-use attend_train::{Config, Ending, Run, Start, Stop, train};
-use candle_core::{Device, Result, Tensor};
+use attend_ops::Weight;
+use attend_train::{Ending, Run, Stop, train};
+use candle_core::Result;
 
-use crate::tiny::Tiny;
+use crate::tiny::{Tiny, values};
 
 /// A model whose hidden states are multiplied, as by NaN, in some of its forward passes of training.
 struct Poisoned {
@@ -18,69 +21,64 @@ struct Poisoned {
     bad: std::ops::Range<usize>,
 }
 
-impl Seq2Seq for Poisoned {
-    fn params(&self) -> &Params {
-        self.model.params()
-    }
-
-    fn encode(&self, source: &Packed, pass: &Pass) -> Result<Memory> {
+impl Encode for Poisoned {
+    fn encode(&self, source: &Source, pass: &Pass) -> Result<Memory> {
         self.model.encode(source, pass)
+    }
+}
+
+impl Train for Poisoned {
+    fn weights(&self) -> &Weights {
+        self.model.weights()
     }
 
     fn decode(&self, memory: &Memory, target: &Packed, pass: &Pass) -> Result<Output> {
         let mut output = self.model.decode(memory, target, pass)?;
-        match pass.mode {
-            Mode::Train { .. }
-                if self
-                    .bad
-                    .contains(&self.passes.fetch_add(1, Ordering::Relaxed)) =>
-            {
+        if pass.trains() {
+            let number = self.passes.fetch_add(1, Ordering::Relaxed);
+            if self.bad.contains(&number) {
                 output.hidden = output.hidden.affine(self.factor, 0.0)?;
             }
-            _ => {}
         }
         Ok(output)
     }
 
-    fn loss(&self, output: &Output, target: &Packed, smoothing: f32, pass: &Pass) -> Result<Loss> {
-        self.model.loss(output, target, smoothing, pass)
+    fn output_matrix(&self) -> &Weight {
+        self.model.output_matrix()
     }
 
-    fn attention(&self, source: &Packed, target: &Packed, path: Path) -> Result<Vec<AttentionMap>> {
-        self.model.attention(source, target, path)
+    fn attention(
+        &self,
+        source: &Source,
+        target: &Packed,
+        kernels: Kernels,
+    ) -> Result<Vec<AttentionMap>> {
+        self.model.attention(source, target, kernels)
     }
+}
 
-    fn start(&self, memory: &Memory, beams: usize, pass: &Pass) -> Result<State> {
-        self.model.start(memory, beams, pass)
-    }
-
-    fn step(&self, state: &mut State, last: &[u32], pass: &Pass) -> Result<Tensor> {
-        self.model.step(state, last, pass)
-    }
-
+impl Step for Poisoned {
     fn start_token(&self) -> u32 {
         self.model.start_token()
     }
-}
 
-/// A run of the tiny config, with changes.
-fn start(tiny: &Tiny, out: &str, changes: &[&str]) -> Run {
-    let mut changes: Vec<String> = changes.iter().map(|change| change.to_string()).collect();
-    changes.push(format!("out={}", tiny.path(out).display()));
-    for set in ["train", "valid", "test"] {
-        changes.push(format!("data.{set}={}", tiny.path(set).display()));
+    fn start<'a>(
+        &'a self,
+        memory: &Memory,
+        beams: usize,
+        pass: &Pass,
+    ) -> Result<Box<dyn DecoderState + 'a>> {
+        self.model.start(memory, beams, pass)
     }
-    let config = Config::read(&tiny.path("config.toml"), &changes).unwrap();
-    Run::start(config, Start::New, Device::Cpu, Path::Fused).unwrap()
 }
 
-/// The same, with NaN in some forward passes. Two make an update.
+/// A run with NaN in some forward passes. Two make an update.
 fn poisoned(tiny: &Tiny, bad: std::ops::Range<usize>, changes: &[&str]) -> Run {
     multiplied(tiny, f64::NAN, bad, changes)
 }
 
 fn multiplied(tiny: &Tiny, factor: f64, bad: std::ops::Range<usize>, changes: &[&str]) -> Run {
-    let mut run = start(tiny, "run", changes);
+    let mut run = tiny.start("run", changes);
     let model = run.model;
     let passes = AtomicUsize::new(0);
     run.model = Box::new(Poisoned {
@@ -92,19 +90,12 @@ fn multiplied(tiny: &Tiny, factor: f64, bad: std::ops::Range<usize>, changes: &[
     run
 }
 
-fn values(run: &Run) -> Vec<Vec<f32>> {
-    let params = run.model.params().iter();
-    params
-        .map(|param| param.value().flatten_all().unwrap().to_vec1().unwrap())
-        .collect()
-}
-
 /// What the loop does, once.
 fn one_update(run: &mut Run) -> attend_train::Result<()> {
     let mut update = run.next_update();
     for micro in 0..update.batches.len() {
         let loss = run.forward(&mut update, micro)?;
-        loss.backward(1.0 / update.tokens as f64, run.model.params().iter())?;
+        loss.backward(1.0 / update.tokens as f64, run.model.weights().params())?;
     }
     run.update(&mut update)
 }
@@ -137,8 +128,8 @@ fn a_run_survives_nine_bad_updates_and_logs_each() {
     let log = tiny.log("run");
     let skipped: Vec<u64> = log
         .iter()
-        .filter(|(event, ..)| event == "skipped")
-        .map(|(_, step, _)| *step)
+        .filter(|line| line.event == "skipped")
+        .map(|line| line.step)
         .collect();
     assert_eq!(skipped, (21..30).collect::<Vec<_>>());
     drop(run);
@@ -156,10 +147,10 @@ fn a_loss_that_stands_out_is_reported_with_its_pairs_and_learnt_from() {
     train(&mut run, &Stop::default()).unwrap();
     assert_eq!(run.state.health.skipped, 0);
     let log = tiny.log("run");
-    let spikes: Vec<_> = log.iter().filter(|(event, ..)| event == "spike").collect();
+    let spikes: Vec<_> = log.iter().filter(|line| line.event == "spike").collect();
     assert_eq!(spikes.len(), 1, "{spikes:?}");
-    let (_, step, line) = spikes[0];
-    assert!(*step == 31 && line.contains("\"pairs\":["), "{line}");
+    assert_eq!(spikes[0].step, 31);
+    assert!(spikes[0].json.contains("\"pairs\":["), "{spikes:?}");
 }
 
 #[test]
@@ -171,10 +162,10 @@ fn ten_bad_updates_in_a_row_stop_the_run_and_say_why() {
     for part in [
         "10 updates in a row were skipped, the last at step 34",
         "loss NaN, gradient norm NaN",
-        "norms before it: ",
+        "last gradient norms: ",
         "not finite",
-        "pairs are number ",
-        "the last checkpoint is of step 30",
+        "pairs of the training data in this update: ",
+        "last checkpoint: step 30",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -197,14 +188,14 @@ fn gradient(tiny: &Tiny, out: &str, changes: &[&str]) -> (usize, Vec<f32>) {
         "model.transformer.attention_dropout=0.0",
         "model.transformer.activation_dropout=0.0",
     ];
-    let mut run = start(tiny, out, &[changes, &still].concat());
+    let mut run = tiny.start(out, &[changes, &still].concat());
     let mut update = run.next_update();
     for micro in 0..update.batches.len() {
         let loss = run.forward(&mut update, micro).unwrap();
-        loss.backward(1.0 / update.tokens as f64, run.model.params().iter())
+        loss.backward(1.0 / update.tokens as f64, run.model.weights().params())
             .unwrap();
     }
-    let gradients = run.model.params().iter().flat_map(|param| {
+    let gradients = run.model.weights().params().flat_map(|param| {
         let gradient = param.gradient().unwrap().flatten_all().unwrap();
         gradient.to_vec1::<f32>().unwrap()
     });

@@ -1,11 +1,12 @@
 //! What a user can get wrong: one line that says what and where, a hint, and nothing written.
 
 use std::fs;
+use std::time::Instant;
 
 use crate::tiny::Tiny;
 
 /// Runs the command and checks its complaint; the output folder must not have appeared.
-fn refuses(tiny: &Tiny, arguments: &[&str], error: &str, hint: &str) {
+pub(crate) fn refuses(tiny: &Tiny, arguments: &[&str], error: &str, hint: &str) {
     let output = tiny.train(arguments);
     let talk = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = talk.lines().filter(|line| !line.contains("INFO")).collect();
@@ -32,14 +33,15 @@ const RUN: [&str; 2] = ["run", "config.toml"];
 fn a_missing_file_is_named() {
     let tiny = Tiny::new();
     fs::remove_file(tiny.path("train.b")).unwrap();
-    refuses(&tiny, &RUN, "no such file: train.b", "");
+    refuses(&tiny, &RUN, "no such file: train.b", "relative");
 }
 
 #[test]
 fn unequal_line_counts_are_both_shown() {
     let tiny = Tiny::new();
     tiny.write("train.b", "eins\nzwei\n");
-    refuses(&tiny, &RUN, "train.a has 120 lines but train.b has 2", "");
+    let error = "train.a has 120 lines but train.b has 2";
+    refuses(&tiny, &RUN, error, "translation");
 }
 
 #[test]
@@ -49,7 +51,7 @@ fn invalid_utf8_is_found_by_file_and_line() {
     let second = bytes.iter().position(|&byte| byte == b'\n').unwrap() + 1;
     bytes[second] = 0xff;
     tiny.write("valid.a", bytes);
-    refuses(&tiny, &RUN, "valid.a:2: not valid UTF-8", "");
+    refuses(&tiny, &RUN, "valid.a:2: not valid UTF-8", "iconv");
 }
 
 #[test]
@@ -91,21 +93,25 @@ fn an_option_of_attention_that_would_be_ignored_or_cannot_be_is_refused() {
         ),
         (
             "attention = { window = 3 }",
-            "model.recurrent.attention.window: has no meaning here",
+            "model.recurrent.attention.window: has no effect here",
             "local-p",
         ),
         (
             "attention = { order = \"bahdanau\", input_feeding = false }",
-            "model.recurrent.attention.input_feeding: has no meaning here",
+            "model.recurrent.attention.input_feeding: has no effect here",
             "luong",
         ),
         (
             "reverse_source = true",
-            "model.recurrent.reverse_source: has no meaning",
+            "model.recurrent.reverse_source: has no effect",
             "bidirectional = false",
         ),
         ("d_hidden = 7", "d_hidden = 7 is odd", "even"),
-        ("d_embed = 8", "ties d_embed = 8", "tie = \"none\""),
+        (
+            "d_embed = 8",
+            "d_embed = d_hidden, but they are 8 and 512",
+            "tie = \"none\"",
+        ),
     ] {
         let text = format!("{before}[model.recurrent]\n{model}\n[train]{after}");
         tiny.write("config.toml", text);
@@ -145,19 +151,25 @@ fn an_empty_corpus_is_refused() {
     let tiny = Tiny::new();
     tiny.write("train.a", "");
     tiny.write("train.b", "");
-    refuses(&tiny, &RUN, "no sentences in train.a, train.b", "");
+    let error = "no sentences in train.a, train.b";
+    refuses(&tiny, &RUN, error, "sentence");
 }
 
 #[test]
-fn three_way_tying_needs_one_vocabulary() {
-    let tiny = Tiny::new();
-    let arguments = ["run", "config.toml", "--set", "data.tokenizer.joint=false"];
-    refuses(
-        &tiny,
-        &arguments,
-        "needs one vocabulary for both sides",
-        "tie = \"decoder\"",
-    );
+fn tying_all_embeddings_without_one_vocabulary_is_refused_before_any_data_is_read() {
+    let tiny = Tiny::with_pairs(200_000);
+    let files = "data.tokenizer={ file = { source = \"a.json\", target = \"b.json\" } }";
+    for separate in ["data.tokenizer.joint=false", files] {
+        let start = Instant::now();
+        refuses(
+            &tiny,
+            &["run", "config.toml", "--set", separate],
+            "model.transformer.tie: tie = \"all\" needs one vocabulary for both sides",
+            "tie = \"decoder\"",
+        );
+        let seconds = start.elapsed().as_secs_f64();
+        assert!(seconds < 1.0, "it took {seconds} seconds");
+    }
 }
 
 #[cfg(not(feature = "cuda"))]
@@ -178,7 +190,7 @@ fn a_folder_without_a_checkpoint_cannot_be_resumed() {
     let tiny = Tiny::new();
     fs::create_dir(tiny.path("empty")).unwrap();
     for folder in ["empty", "nowhere"] {
-        let error = format!("{folder} has no checkpoint");
+        let error = format!("`{folder}` has no checkpoint");
         refuses(&tiny, &["resume", folder], &error, "train run CONFIG");
     }
 }

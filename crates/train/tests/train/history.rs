@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use attend_infer::{Bundle, DecodeConfig, Translator};
-use attend_model::Path;
+use attend_model::Kernels;
 use candle_core::Device;
 
 use crate::tiny::{Tiny, wait_for_step};
@@ -82,7 +82,7 @@ fn every_system_resumes_to_the_same_bits_after_a_kill_and_translates_greedily_an
         wait_for_step(&mut child, &tiny.path(&broken), 6);
         child.kill().unwrap(); // SIGKILL
         child.wait().unwrap();
-        let (_, last, _) = tiny.log(&broken).pop().unwrap();
+        let last = tiny.log(&broken).pop().unwrap().step;
         assert!(last < 14, "{name} was over before it was killed");
         tiny.must(&["resume", &broken]);
         assert!(tiny.outcome(&whole) == tiny.outcome(&broken), "{name}");
@@ -100,7 +100,7 @@ fn every_system_resumes_to_the_same_bits_after_a_kill_and_translates_greedily_an
                 ..bundle.decode.clone()
             };
             let model = &*bundle.model;
-            let translator = Translator::new(model, &bundle.tokenizers, &decode, Path::Fused);
+            let translator = Translator::new(model, &bundle.tokenizers, &decode, Kernels::Fused);
             let translations = translator.translate(&lines).unwrap();
             assert_eq!(translations.len(), lines.len(), "{name}");
             // A sentence alone is translated as it is among others.

@@ -4,6 +4,9 @@ mod alignment; // what a trained attention looks at
 mod defence; // numbers that are not finite, batches that are too large
 mod errors; // what a user can get wrong
 mod history; // every system of configs/history
+mod isa; // versions of the kernels, and which give the same bits
+mod keys; // keys without effect, and keys with old names
+mod ranges; // the range of every number in a config
 mod resume; // stopped, killed and resumed runs end with the same bits
 mod tiny; // a corpus, a config and the binary, for the others
 mod tools; // doctor, diff, verify-resume, and damage of every kind

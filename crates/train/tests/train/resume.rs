@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::tiny::{Tiny, signal, wait_for_step};
+use crate::tiny::{LogLine, Tiny, signal, wait_for_step};
 
 /// The two ways that every operation can go.
 const PATHS: [&[&str]; 2] = [&[], &["--composed"]];
@@ -95,7 +95,7 @@ fn signals_save_and_exit_with_their_status_and_resume_to_the_same_bits() {
         assert!(talk.contains(&format!("train resume {name}")), "{talk}");
         let saved = tiny.read(&format!("{name}/last/trainer_state.json"));
         let saved: serde_json::Value = serde_json::from_slice(&saved).unwrap();
-        let logged = tiny.log(name).last().unwrap().1;
+        let logged = tiny.log(name).last().unwrap().step;
         let step = saved["step"].as_u64().unwrap();
         assert!(
             (logged..logged + 3).contains(&step),
@@ -278,7 +278,7 @@ fn a_run_without_a_sound_checkpoint_is_an_error_and_not_a_new_beginning() {
 }
 
 #[test]
-fn a_lost_config_is_taken_from_the_checkpoint_and_a_lost_best_is_said() {
+fn a_lost_config_is_taken_from_the_checkpoint() {
     let tiny = Tiny::new();
     tiny.must(&["run", "config.toml"]);
     let whole = tiny.outcome("run");
@@ -288,17 +288,23 @@ fn a_lost_config_is_taken_from_the_checkpoint_and_a_lost_best_is_said() {
     let talk = String::from_utf8_lossy(&output.stderr);
     assert!(talk.contains("run has lost its config.toml"), "{talk}");
     assert!(whole == tiny.outcome("run") && tiny.path("run/config.toml").exists());
-    let best = fs::canonicalize(tiny.path("run/best")).unwrap();
-    let last = fs::canonicalize(tiny.path("run/last")).unwrap();
-    if best != last {
-        fs::remove_dir_all(best).unwrap();
-        let output = tiny.must(&["resume", "run"]);
-        let talk = String::from_utf8_lossy(&output.stderr);
-        assert!(
-            talk.contains("the last checkpoint is tested, not the best"),
-            "{talk}"
-        );
-    }
+}
+
+#[test]
+fn if_the_best_checkpoint_is_lost_the_last_is_tested() {
+    let tiny = Tiny::new();
+    // Nothing is learnt, so the first validation, at step 25, stays the best.
+    tiny.edit("learning_rate = 0.01", "learning_rate = 1e-9");
+    tiny.must(&["run", "config.toml", "--set", "train.metric=bleu"]);
+    fs::remove_dir_all(tiny.path("run/checkpoint-25")).unwrap();
+    let output = tiny.must(&["resume", "run"]);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        talk.contains("testing the last checkpoint instead of the best"),
+        "{talk}"
+    );
+    let line = tiny.log("run").pop().unwrap();
+    assert_eq!((line.event.as_str(), line.step), ("test", 60));
 }
 
 #[test]
@@ -350,6 +356,44 @@ fn a_changed_config_is_refused_with_its_differences_unless_they_are_free_or_allo
 }
 
 #[test]
+fn with_another_beam_the_best_bleu_so_far_is_forgotten_and_the_best_loss_is_not() {
+    let tiny = Tiny::new();
+    tiny.edit("steps = 60", "steps = 40");
+    tiny.edit("keep = 2", "keep = 1");
+    // Nothing is learnt: every validation has the same BLEU, so the first stays the best.
+    tiny.edit("learning_rate = 0.01", "learning_rate = 1e-9");
+    for (metric, forgotten) in [("bleu", true), ("chrf", true), ("loss", false)] {
+        let (out, metric) = (format!("out={metric}"), format!("train.metric={metric}"));
+        let run = &out[4..];
+        tiny.must(&["run", "config.toml", "--set", &out, "--set", &metric]);
+        let best = fs::read_link(tiny.path(&format!("{run}/best"))).unwrap();
+
+        // Nothing is left to train, so the best so far is tested, as it would be used to translate.
+        let output = tiny.must(&["resume", run, "--set", "decode.beam=1"]);
+        let talk = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            talk.contains("forgetting the best so far"),
+            forgotten,
+            "{talk}"
+        );
+        let LogLine { event, step, .. } = tiny.log(run).pop().unwrap();
+        assert_eq!(event, "test");
+        assert_eq!(best.to_str(), Some(&*format!("checkpoint-{step}")));
+        assert!(tiny.path(&format!("{run}/best/manifest.json")).exists());
+
+        tiny.must(&["resume", run, "--set", "train.steps=50"]);
+        let log = tiny.log(run);
+        let line = log.iter().rfind(|line| line.event == "validation").unwrap();
+        assert_eq!(line.step, 50);
+        if forgotten {
+            assert!(line.json.contains("\"best\":true"), "{line:?}");
+            let best = fs::read_link(tiny.path(&format!("{run}/best"))).unwrap();
+            assert_eq!(best.to_str(), Some("checkpoint-50"));
+        }
+    }
+}
+
+#[test]
 fn a_second_trainer_is_refused_and_a_dead_one_is_no_obstacle() {
     let tiny = Tiny::new();
     tiny.edit("steps = 60", "steps = 100000");
@@ -362,7 +406,10 @@ fn a_second_trainer_is_refused_and_a_dead_one_is_no_obstacle() {
         let output = tiny.train(&second);
         let talk = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{talk}");
-        let error = format!("another training (process {}) writes run", child.id());
+        let error = format!(
+            "run is locked by another training process (pid {})",
+            child.id()
+        );
         assert!(talk.contains(&error), "{talk}");
     }
     let doctor = tiny.train(&["doctor", "run"]);

@@ -5,11 +5,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use attend_model::Kernels;
+use attend_train::{Compute, Config, Run, Start};
+use candle_core::Device;
 use tempfile::TempDir;
 
 /// A folder with `train`, `valid` and `test` corpora and a config.
 pub(crate) struct Tiny {
     pub(crate) folder: TempDir,
+}
+
+/// A line of `metrics.jsonl`.
+#[derive(Debug, PartialEq)]
+pub(crate) struct LogLine {
+    pub(crate) event: String,
+    pub(crate) step: u64,
+    /// The whole line without times.
+    pub(crate) json: String,
 }
 
 const CONFIG: &str = r#"
@@ -126,6 +138,21 @@ impl Tiny {
         output
     }
 
+    /// A run of the config with changes, in this process.
+    pub(crate) fn start(&self, out: &str, changes: &[&str]) -> Run {
+        let mut changes: Vec<String> = changes.iter().map(|change| change.to_string()).collect();
+        changes.push(format!("out={}", self.path(out).display()));
+        for set in ["train", "valid", "test"] {
+            changes.push(format!("data.{set}={}", self.path(set).display()));
+        }
+        let config = Config::read(&self.path("config.toml"), &changes).unwrap();
+        let compute = Compute {
+            device: Device::Cpu,
+            kernels: Kernels::Fused,
+        };
+        Run::start(config, Start::New, compute).unwrap()
+    }
+
     /// The tensors and the state of a run's last checkpoint, but for the time it took.
     pub(crate) fn outcome(&self, run: &str) -> Vec<Vec<u8>> {
         let state = self.read(&format!("{run}/last/trainer_state.json"));
@@ -142,8 +169,8 @@ impl Tiny {
         outcome
     }
 
-    /// (event, step, all else but times) of every line of a run's log.
-    pub(crate) fn log(&self, run: &str) -> Vec<(String, u64, String)> {
+    /// The lines of a run's log.
+    pub(crate) fn log(&self, run: &str) -> Vec<LogLine> {
         let text = String::from_utf8(self.read(&format!("{run}/metrics.jsonl"))).unwrap();
         let lines = text
             .lines()
@@ -152,11 +179,22 @@ impl Tiny {
             .map(|mut line| {
                 let fields = line.as_object_mut().unwrap();
                 fields.retain(|key, _| key != "seconds" && key != "tokens_per_second");
-                let event = line["event"].as_str().unwrap().to_string();
-                (event, line["step"].as_u64().unwrap(), line.to_string())
+                LogLine {
+                    event: line["event"].as_str().unwrap().to_string(),
+                    step: line["step"].as_u64().unwrap(),
+                    json: line.to_string(),
+                }
             })
             .collect()
     }
+}
+
+/// The values of a run's parameters.
+pub(crate) fn values(run: &Run) -> Vec<Vec<f32>> {
+    let params = run.model.weights().params();
+    params
+        .map(|param| param.value().flatten_all().unwrap().to_vec1().unwrap())
+        .collect()
 }
 
 /// Two to six words, a function of its number.

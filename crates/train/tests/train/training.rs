@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::tiny::Tiny;
-use attend_train::Config;
+use attend_train::{Config, Stop, train};
+
+use crate::tiny::{Tiny, values};
 
 fn workspace() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -66,12 +67,24 @@ fn training_stops_early_when_validation_no_longer_improves() {
     let best = tiny
         .log("run")
         .iter()
-        .filter(|(event, ..)| event == "validation")
+        .filter(|line| line.event == "validation")
         .count();
     assert_eq!(
         best, 3,
         "the first is the best, then two without improvement"
     );
+}
+
+#[test]
+fn testing_the_best_checkpoint_leaves_the_trained_weights_alone() {
+    let tiny = Tiny::new();
+    // The averaged weights of the checkpoint differ from the ones that are trained.
+    let mut run = tiny.start("run", &["train.steps=30", "train.moving_average=0.99"]);
+    train(&mut run, &Stop::default()).unwrap();
+    let trained = values(&run);
+    let translated = run.test().unwrap().expect("there is a test set");
+    assert_eq!(translated.lines.len(), 10);
+    assert!(trained == values(&run));
 }
 
 #[test]

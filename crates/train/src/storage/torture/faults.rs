@@ -1,15 +1,19 @@
+use std::cell::Cell;
 use std::fs;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
+use std::rc::Rc;
 
-use attend_model::Path as OpPath;
+use attend_data::Paths;
+use attend_infer::run::{LockState, RunFolder};
+use attend_model::Kernels;
 use candle_core::Device;
 
 use super::super::disk::Action;
-use super::super::{Journal, clean, is_temporary, leftovers};
+use super::super::{Journal, Lock, clean_up, is_temporary, leftovers};
 use super::{newest, save, watched};
-use crate::{Config, OnSaveError, Result, Run, Start, Stop, train};
+use crate::{Compute, Config, OnSaveError, Result, Run, Start, Stop, train};
 
 /// How a thing that was asked of the disk goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,6 +30,14 @@ enum Fault {
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
+
+const FAULTS: [Fault; 5] = [
+    Fault::Kill,
+    Fault::KillHalfway,
+    Fault::Error(EIO),
+    Fault::Error(ENOSPC),
+    Fault::Full,
+];
 
 impl Fault {
     fn strike(self, action: Action) -> io::Result<()> {
@@ -46,6 +58,9 @@ impl Fault {
             (Fault::Full, Action::MakeFolder(_) | Action::Append(..) | Action::Link(..)) => {
                 Err(io::Error::from_raw_os_error(ENOSPC))
             }
+            (Fault::Full, Action::Open(path)) if !path.exists() => {
+                Err(io::Error::from_raw_os_error(ENOSPC))
+            }
             (Fault::Full, _) => Ok(()),
         }
     }
@@ -64,18 +79,11 @@ impl Fault {
 
 #[test]
 fn a_fault_at_any_point_of_a_save_leaves_the_old_checkpoint_or_the_new_one_whole() {
-    let faults = [
-        Fault::Kill,
-        Fault::KillHalfway,
-        Fault::Error(EIO),
-        Fault::Error(ENOSPC),
-        Fault::Full,
-    ];
     let mut tried = 0;
     // The new one is the best, so that the old one is removed; or it is not, so that both stay; or there
     // is one of its step already, which it replaces.
     let cases = [(10, false), (20, false), (20, true)];
-    for ((best, again), fault) in cases.iter().flat_map(|case| faults.map(|f| (*case, f))) {
+    for ((best, again), fault) in cases.iter().flat_map(|case| FAULTS.map(|f| (*case, f))) {
         for at in 0..=actions_of_a_save(best, again) {
             let root = tempfile::tempdir().unwrap();
             let folder = root.path();
@@ -106,7 +114,7 @@ fn a_fault_at_any_point_of_a_save_leaves_the_old_checkpoint_or_the_new_one_whole
             if outcome.is_some() && !removes {
                 assert_eq!(left(), 0, "{what}");
             }
-            clean(folder).unwrap();
+            clean_up(folder).unwrap();
             let found = if again { Some(20) } else { found };
             assert_eq!((left(), newest(folder)), (0, found), "{what}");
             for link in ["last", "best"] {
@@ -130,14 +138,55 @@ fn actions_of_a_save(best: u64, again: bool) -> usize {
     if again {
         save(root.path(), 20, 10).unwrap();
     }
-    let count = std::rc::Rc::new(std::cell::Cell::new(0));
+    count_actions(|| save(root.path(), 20, best).unwrap())
+}
+
+fn count_actions(work: impl FnOnce()) -> usize {
+    let count = Rc::new(Cell::new(0));
     let counter = count.clone();
     let watch = move |_: Action| {
         counter.set(counter.get() + 1);
         Ok(())
     };
-    watched(watch, || save(root.path(), 20, best)).unwrap();
+    watched(watch, work);
     count.get()
+}
+
+#[test]
+fn a_fault_while_a_run_is_opened_loses_no_line_and_leaves_no_lock() {
+    let open = |run: &RunFolder, line: &str| -> Result<()> {
+        let _lock = Lock::acquire(run)?;
+        Journal::open(&run.log_path())?.append(line)
+    };
+    let root = tempfile::tempdir().unwrap();
+    let run = RunFolder::new(root.path());
+    let actions = count_actions(|| open(&run, "line").unwrap());
+    let mut refused = String::new();
+    for (fault, at) in FAULTS
+        .iter()
+        .flat_map(|f| (0..actions).map(move |at| (f, at)))
+    {
+        let root = tempfile::tempdir().unwrap();
+        let run = RunFolder::new(root.path());
+        open(&run, "before").unwrap();
+        let outcome = fault.during(at, || open(&run, "during"));
+        let what = format!("{fault:?} at {at}: {outcome:?}");
+        assert_eq!(run.lock(), LockState::Free, "{what}");
+        open(&run, "after").unwrap_or_else(|error| panic!("{what}: {error}"));
+        let log = fs::read_to_string(run.log_path()).unwrap();
+        match outcome {
+            Some(Ok(())) => assert_eq!(log, "before\nduring\nafter\n", "{what}"),
+            Some(Err(error)) => refused += &format!("{error}\n"),
+            None => {}
+        }
+        assert!(
+            log.starts_with("before\n") && log.ends_with("after\n"),
+            "{what}: {log}"
+        );
+    }
+    for name in [".lock", "metrics.jsonl"] {
+        assert!(refused.contains(&format!("{name}: ")), "{name}: {refused}");
+    }
 }
 
 #[test]
@@ -166,9 +215,8 @@ fn a_log_keeps_every_line_once_whatever_the_disk_refuses() {
     }
 }
 
-/// A training of thirty steps that saves at every tenth. There is no room for checkpoint 20, nor for two
-/// lines of the log.
-fn train_on_a_full_disk(folder: &Path, on_save_error: OnSaveError) -> Result<Run> {
+/// A corpus and the config of a training of thirty steps that saves at every tenth.
+fn config(folder: &Path) -> Config {
     for side in ["a", "b"] {
         let lines: String = (0..40).map(|i| format!("one two {i}\n")).collect();
         fs::write(folder.join(format!("train.{side}")), lines).unwrap();
@@ -177,23 +225,61 @@ fn train_on_a_full_disk(folder: &Path, on_save_error: OnSaveError) -> Result<Run
         "out = {:?}\n[data]\nsource = \"a\"\ntarget = \"b\"\ntrain = {:?}\nvalid = {:?}\nbatch_tokens = 50\n\
          [model.transformer]\nencoder_layers = 1\ndecoder_layers = 1\nd_model = 8\nheads = 1\nd_ff = 8\n\
          [train]\nsteps = 30\nsave_every = 10\nkeep = 10\nlog_every = 1\n\
-         validate_every = 20\ntranslate = 0\n",
+         validate_every = 20\ntranslate_sentences = 0\n",
         folder.join("run"),
         folder.join("train"),
         folder.join("train"),
     );
-    let mut config: Config = toml::from_str(&text).unwrap();
+    toml::from_str(&text).unwrap()
+}
+
+fn start(config: Config) -> Result<Run> {
+    let compute = Compute {
+        device: Device::Cpu,
+        kernels: Kernels::Fused,
+    };
+    Run::start(config, Start::New, compute)
+}
+
+#[test]
+fn a_start_with_unreadable_data_writes_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let good = config(root.path());
+    fs::write(root.path().join("bad.a"), "one\n").unwrap();
+    fs::write(root.path().join("bad.b"), "one\ntwo\n").unwrap();
+    type Change = fn(&mut Config, Paths);
+    let changes: [(&str, Change); 3] = [
+        ("train", |config, paths| config.data.train = paths),
+        ("valid", |config, paths| config.data.valid = Some(paths)),
+        ("test", |config, paths| config.data.test = Some(paths)),
+    ];
+    for (name, change) in changes {
+        for corpus in ["missing", "bad"] {
+            let mut config = good.clone();
+            change(&mut config, root.path().join(corpus).into());
+            let actions = count_actions(|| assert!(start(config).is_err()));
+            assert_eq!(actions, 0, "{corpus} {name}");
+        }
+    }
+    assert!(count_actions(|| drop(start(good).unwrap())) > 0);
+}
+
+/// A training without room for checkpoint 20, nor for two lines of the log.
+fn train_on_a_full_disk(folder: &Path, on_save_error: OnSaveError) -> Result<Run> {
+    let mut config = config(folder);
     config.train.on_save_error = on_save_error;
-    let mut run = Run::start(config, Start::New, Device::Cpu, OpPath::Fused)?;
+    let mut run = start(config)?;
     let watch = move |action: Action| match action {
         Action::Write(path, _) if path.to_string_lossy().contains("checkpoint-20") => {
             Fault::Full.strike(action)
         }
         Action::Append(_, lines) => {
             let lines = String::from_utf8_lossy(lines);
-            match lines.contains("\"step\":15,") && !lines.contains("\"step\":17,") {
-                true if on_save_error == OnSaveError::Warn => Fault::Full.strike(action),
-                _ => Ok(()),
+            let refused = lines.contains("\"step\":15,") && !lines.contains("\"step\":17,");
+            if refused && on_save_error == OnSaveError::Warn {
+                Fault::Full.strike(action)
+            } else {
+                Ok(())
             }
         }
         _ => Ok(()),
@@ -207,7 +293,7 @@ fn a_disk_that_is_full_for_a_while_costs_one_checkpoint_or_stops_the_run_as_the_
     let root = tempfile::tempdir().unwrap();
     let run = train_on_a_full_disk(root.path(), OnSaveError::Warn).unwrap();
     let folder = root.path().join("run");
-    let steps = || crate::Checkpoints::of(&folder).steps().unwrap();
+    let steps = || RunFolder::new(&folder).steps().unwrap();
     assert_eq!((run.state.step, steps()), (30, vec![0, 10, 30]));
     // The best of step 20 could not be saved, and is not named as one that could.
     let best = run.state.best.map(|best| best.step);

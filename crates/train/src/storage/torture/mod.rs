@@ -10,11 +10,12 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
-use attend_data::Position;
+use attend_infer::run::{Best, Provenance, RunFolder, TrainerState};
 use candle_core::{Device, Tensor};
 
 use super::disk::Action;
-use crate::{Best, Checkpoints, Config, Content, Health, Provenance, Result, State, Unlogged};
+use crate::checkpoint::{Checkpoints, Content};
+use crate::{Config, Result};
 
 type Watch = Box<dyn FnMut(Action) -> io::Result<()>>;
 
@@ -45,23 +46,19 @@ fn watched<T>(
 fn save(folder: &Path, step: u64, best: u64) -> Result<()> {
     let text = "out = \"run\"\n[data]\nsource = \"a\"\ntarget = \"b\"\ntrain = \"train\"\n";
     let config: Config = toml::from_str(text).unwrap();
-    let state = State {
+    let state = TrainerState {
         step,
-        position: Position::START,
-        tokens: 0,
-        seconds: 0.0,
         best: Some(Best {
             step: best,
             value: 1.0,
         }),
-        without_improvement: 0,
-        unlogged: Unlogged::default(),
-        health: Health::default(),
+        ..TrainerState::default()
     };
     let provenance = Provenance {
         program: "test".into(),
         target: "test".into(),
         computed: "test".into(),
+        isa: "test".into(),
         config: String::new(),
         data: String::new(),
         validation: None,
@@ -75,12 +72,13 @@ fn save(folder: &Path, step: u64, best: u64) -> Result<()> {
         bundle: vec![("model.safetensors".into(), vec![step as u8; 700])],
         optimizer: &BTreeMap::from([("m".to_string(), tensor)]),
     };
-    let checkpoints = Checkpoints::of(folder);
+    let checkpoints = Checkpoints::of(&RunFolder::new(folder));
     checkpoints.write(content)?;
-    checkpoints.settle(&state, 1)
+    checkpoints.update_links(&state)?;
+    checkpoints.remove_old(&state, 1)
 }
 
 fn newest(folder: &Path) -> Option<u64> {
-    let newest = Checkpoints::of(folder).newest();
+    let newest = RunFolder::new(folder).newest();
     newest.ok().map(|checkpoint| checkpoint.state.step)
 }

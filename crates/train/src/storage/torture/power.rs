@@ -3,10 +3,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use attend_infer::run::RunFolder;
 use attend_ops::random::mix;
 
 use super::super::disk::Action;
-use super::super::{Journal, make_folder, write_file};
+use super::super::{Journal, Lock, make_folder, write_file};
 use super::{newest, save, watched};
 use crate::Result;
 
@@ -43,6 +44,7 @@ struct Disk {
 enum Recorded {
     MakeFolder(PathBuf),
     Write(PathBuf, Vec<u8>),
+    Open(PathBuf),
     Append(PathBuf, Vec<u8>),
     Truncate(PathBuf, u64),
     Sync(PathBuf),
@@ -59,6 +61,7 @@ impl Recorded {
         match action {
             Action::MakeFolder(path) => Self::MakeFolder(own(path)),
             Action::Write(path, bytes) => Self::Write(own(path), bytes.to_vec()),
+            Action::Open(path) => Self::Open(own(path)),
             Action::Append(path, bytes) => Self::Append(own(path), bytes.to_vec()),
             Action::Truncate(path, length) => Self::Truncate(own(path), length),
             Action::Sync(path) => Self::Sync(own(path)),
@@ -130,6 +133,7 @@ impl Disk {
         match action {
             Recorded::MakeFolder(path) => self.add(path, Self::folder()),
             Recorded::Write(path, bytes) => *self.file(path) = bytes.clone(),
+            Recorded::Open(path) => drop(self.file(path)),
             Recorded::Append(path, bytes) => self.file(path).extend(bytes),
             Recorded::Truncate(path, length) => self.file(path).truncate(*length as usize),
             Recorded::Link(to, path) => self.add(path, Node::Link(to.clone())),
@@ -255,6 +259,7 @@ fn a_run(root: &Path) -> Vec<Recorded> {
     };
     watched(watch, || -> Result<()> {
         make_folder(&folder)?;
+        let _lock = Lock::acquire(&RunFolder::new(&folder))?;
         write_file(&folder.join("config.toml"), b"out = \"run\"")?;
         let mut log = Journal::open(&folder.join("metrics.jsonl"))?;
         for (step, best) in [(0, 0), (10, 10), (20, 10), (30, 30), (40, 30)] {

@@ -1,0 +1,140 @@
+//! Reads input in chunks of lines: large enough to fill batches, small enough that a file of any size
+//! fits in memory.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+use std::{io, iter};
+
+use attend_data::Lines;
+use attend_infer::Result;
+
+const LINES: usize = 4096;
+const BYTES: usize = 4 << 20;
+/// How long to wait for stdin before the lines read so far are translated. A client that waits for a
+/// translation before it sends the next line is not blocked.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The result of reading a line with a timeout.
+enum Next {
+    Line(attend_data::Result<String>),
+    /// No line arrived within [`PAUSE`].
+    Pause,
+    End,
+}
+
+/// Reads files one after the other, or stdin if there are none. `-` is stdin.
+pub(super) struct Chunks {
+    inputs: std::vec::IntoIter<Input>,
+    current: Option<Input>,
+}
+
+enum Input {
+    File(Box<Lines>),
+    Stdin,
+    /// Stdin, read by a thread so that a read can time out.
+    Reading(Receiver<attend_data::Result<String>>),
+}
+
+impl Chunks {
+    /// Opens every file, so that a missing one is reported before the model is loaded.
+    pub(super) fn open(files: &[PathBuf]) -> Result<Self> {
+        let stdin = PathBuf::from("-");
+        let files = match files {
+            [] => std::slice::from_ref(&stdin),
+            files => files,
+        };
+        let inputs = files.iter().map(|path| {
+            if *path == stdin {
+                Ok(Input::Stdin)
+            } else {
+                Ok(Input::File(Box::new(Lines::open(path)?)))
+            }
+        });
+        let inputs = inputs.collect::<Result<Vec<_>>>()?;
+        Ok(Self {
+            inputs: inputs.into_iter(),
+            current: None,
+        })
+    }
+
+    /// The next lines; empty at the end. Lines read before an error are returned with the error.
+    fn chunk(&mut self) -> Chunk {
+        let mut chunk = Chunk::default();
+        let mut bytes = 0;
+        while chunk.lines.len() < LINES && bytes < BYTES {
+            let Some(input) = &mut self.current else {
+                match self.inputs.next() {
+                    Some(input) => self.current = Some(input),
+                    None => break,
+                }
+                continue;
+            };
+            match input.next(!chunk.lines.is_empty()) {
+                Next::Line(Ok(line)) => {
+                    bytes += line.len();
+                    chunk.lines.push(line);
+                }
+                Next::Line(Err(error)) => {
+                    chunk.error = Some(error.into());
+                    break;
+                }
+                Next::Pause => break,
+                Next::End => self.current = None,
+            }
+        }
+        chunk
+    }
+}
+
+/// Lines, and the error that stopped reading, if any.
+#[derive(Default)]
+pub(super) struct Chunk {
+    pub(super) lines: Vec<String>,
+    pub(super) error: Option<attend_infer::Error>,
+}
+
+impl Iterator for Chunks {
+    type Item = Chunk;
+
+    fn next(&mut self) -> Option<Chunk> {
+        let chunk = self.chunk();
+        (!chunk.lines.is_empty() || chunk.error.is_some()).then_some(chunk)
+    }
+}
+
+impl Input {
+    /// The next line. With `timeout`, waits for stdin no longer than [`PAUSE`].
+    fn next(&mut self, timeout: bool) -> Next {
+        if let Self::Stdin = self {
+            *self = Self::Reading(stdin_lines());
+        }
+        match self {
+            Self::File(lines) => lines.next().map_or(Next::End, Next::Line),
+            Self::Reading(lines) if timeout => match lines.recv_timeout(PAUSE) {
+                Ok(line) => Next::Line(line),
+                Err(RecvTimeoutError::Timeout) => Next::Pause,
+                Err(RecvTimeoutError::Disconnected) => Next::End,
+            },
+            Self::Reading(lines) => lines.recv().map_or(Next::End, Next::Line),
+            Self::Stdin => Next::End,
+        }
+    }
+}
+
+fn stdin_lines() -> Receiver<attend_data::Result<String>> {
+    let (sender, receiver) = sync_channel(LINES);
+    thread::spawn(move || {
+        let lines: Box<dyn Iterator<Item = _>> = match Lines::new(io::stdin(), "standard input") {
+            Ok(lines) => Box::new(lines),
+            Err(error) => Box::new(iter::once(Err(error))),
+        };
+        for line in lines {
+            if sender.send(line).is_err() {
+                break; // the receiver was dropped
+            }
+        }
+    });
+    receiver
+}

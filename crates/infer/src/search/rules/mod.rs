@@ -1,0 +1,15 @@
+//! What changes the scores of the next word, between the model's step and a strategy's choice.
+
+mod end_at_limit;
+
+pub(crate) use end_at_limit::EndAtLimit;
+
+/// Changes the scores of a hypothesis's next word.
+pub(crate) trait Rule: Send + Sync {
+    /// Whether it changes anything for this hypothesis, given its tokens so far. Logits are copied only if it
+    /// does.
+    fn applies(&self, tokens: &[u32]) -> bool;
+
+    /// Changes the logits of the next word. `-inf` forbids a word. Probabilities are normalised afterwards.
+    fn apply(&self, tokens: &[u32], logits: &mut [f32]);
+}

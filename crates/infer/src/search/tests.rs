@@ -1,0 +1,438 @@
+//! What Hugging Face's `generate` finds, from files that `scripts/golden/transformer.py` wrote, and other properties of every search.
+
+use std::path::PathBuf;
+
+use attend_batch::{Packed, Source};
+use attend_model::{
+    AttentionMap, DecoderState, Encode, KeptRows, Kernels, Memory, ModelConfig, Pass, Seq2Seq,
+    Step, TransformerConfig, Vocabularies,
+};
+use candle_core::{Device, Tensor};
+use serde::Deserialize;
+
+use super::{Beam, Criteria, EndAtLimit, Found, Greedy, Rule, Search, Strategy, search};
+use crate::{Error, LengthMeasure};
+
+#[derive(Deserialize)]
+struct Golden {
+    eos: u32,
+    pad: u32,
+    max_new_tokens: usize,
+    sources: Vec<Vec<u32>>,
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    num_beams: usize,
+    length_penalty: f32,
+    forced_eos: bool,
+    results: Vec<Vec<Hypothesis>>,
+}
+
+#[derive(Deserialize)]
+struct Hypothesis {
+    tokens: Vec<u32>,
+    score: f64,
+}
+
+/// The model whose translations are in `beam.json`: as said in `post_norm.json`.
+fn model() -> Box<dyn Seq2Seq> {
+    let config = ModelConfig::Transformer(TransformerConfig {
+        encoder_layers: 2,
+        decoder_layers: 3,
+        d_model: 24,
+        heads: 4,
+        d_ff: 40,
+        ..TransformerConfig::default()
+    });
+    let vocabularies = Vocabularies {
+        source: Some(37),
+        target: 37,
+        joint: true,
+    };
+    let model = config.build(vocabularies, 1, &Device::Cpu).unwrap();
+    let file = "../model/tests/golden/post_norm.safetensors";
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file);
+    let tensors = candle_core::safetensors::load(file, &Device::Cpu).unwrap();
+    let params = tensors.into_iter().filter_map(|(name, tensor)| {
+        let name = name.strip_prefix("param.")?;
+        Some((name.to_string(), tensor))
+    });
+    model.weights().load(&params.collect()).unwrap();
+    model
+}
+
+fn golden() -> Golden {
+    serde_json::from_str(include_str!("../../tests/golden/beam.json")).unwrap()
+}
+
+fn criteria(limit: usize) -> Criteria {
+    Criteria {
+        eos: 0,
+        length_penalty: 1.0,
+        length_measure: LengthMeasure::Tokens,
+        limit,
+    }
+}
+
+/// Whether the last token that the limit allows must be `</s>`.
+#[derive(Clone, Copy)]
+enum Last {
+    Eos,
+    /// Hugging Face's default.
+    Any,
+}
+
+impl Last {
+    fn rules(self, criteria: Criteria) -> Vec<Box<dyn Rule>> {
+        let Criteria { eos, limit, .. } = criteria;
+        match self {
+            Last::Eos => vec![Box::new(EndAtLimit { eos, limit })],
+            Last::Any => Vec::new(),
+        }
+    }
+}
+
+/// Translates every sentence by the strategy that `strategy` makes.
+fn run(
+    model: &dyn Step,
+    sources: &[Vec<u32>],
+    strategy: impl Fn() -> Box<dyn Strategy>,
+    rules: impl Fn() -> Vec<Box<dyn Rule>>,
+    kernels: Kernels,
+) -> crate::Result<Vec<Vec<Found>>> {
+    let searches = sources.iter().map(|_| Search {
+        rules: rules(),
+        strategy: strategy(),
+    });
+    let packed = Packed::of_sentences(sources).into();
+    search(model, &packed, searches.collect(), &Pass::eval(kernels))
+}
+
+fn greedy(
+    model: &dyn Step,
+    sources: &[Vec<u32>],
+    criteria: Criteria,
+    last: Last,
+    kernels: Kernels,
+) -> Vec<Vec<Found>> {
+    let strategy = || -> Box<dyn Strategy> { Box::new(Greedy::new(criteria)) };
+    run(model, sources, strategy, || last.rules(criteria), kernels).unwrap()
+}
+
+fn beam(
+    model: &dyn Step,
+    sources: &[Vec<u32>],
+    width: usize,
+    criteria: Criteria,
+    last: Last,
+    kernels: Kernels,
+) -> Vec<Vec<Found>> {
+    let strategy = || -> Box<dyn Strategy> { Box::new(Beam::new(width, criteria)) };
+    run(model, sources, strategy, || last.rules(criteria), kernels).unwrap()
+}
+
+/// Sentences of up to 16 tokens, `</s>` included, from a linear congruential generator.
+fn sentences(count: usize) -> Vec<Vec<u32>> {
+    let mut state = 1u64;
+    let mut draw = move |n: u32| {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 33) as u32 % n
+    };
+    (0..count)
+        .map(|_| {
+            let words = draw(16);
+            let mut ids: Vec<u32> = (0..words).map(|_| 1 + draw(35)).collect();
+            ids.push(0);
+            ids
+        })
+        .collect()
+}
+
+fn assert_close(ours: &[Found], theirs: &[Found], tolerance: f64) {
+    let tokens = |found: &[Found]| found.iter().map(|f| f.tokens.clone()).collect::<Vec<_>>();
+    assert_eq!(tokens(ours), tokens(theirs));
+    for (ours, theirs) in ours.iter().zip(theirs) {
+        let error = (ours.score - theirs.score).abs();
+        assert!(error < tolerance, "{ours:?} and {theirs:?}");
+    }
+}
+
+#[test]
+fn every_search_finds_what_hugging_face_finds() {
+    let (model, golden) = (model(), golden());
+    assert_eq!(golden.pad, model.start_token());
+    assert_eq!(golden.cases.len(), 32);
+    for kernels in Kernels::ALL {
+        for case in &golden.cases {
+            let criteria = Criteria {
+                eos: golden.eos,
+                length_penalty: case.length_penalty,
+                length_measure: LengthMeasure::Tokens,
+                limit: golden.max_new_tokens,
+            };
+            let last = if case.forced_eos {
+                Last::Eos
+            } else {
+                Last::Any
+            };
+            let (width, sources) = (case.num_beams, &golden.sources);
+            let mut searches = vec![beam(&*model, sources, width, criteria, last, kernels)];
+            if case.num_beams == 1 {
+                searches.push(greedy(&*model, sources, criteria, last, kernels));
+            }
+            for ours in searches {
+                assert_eq!(ours.len(), case.results.len());
+                for (ours, theirs) in ours.iter().zip(&case.results) {
+                    let theirs = theirs.iter().map(|theirs| Found {
+                        tokens: theirs.tokens.clone(),
+                        score: theirs.score,
+                    });
+                    assert_close(ours, &theirs.collect::<Vec<_>>(), 2e-5);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_beam_of_one_is_greedy_search() {
+    let (model, sentences) = (model(), sentences(200));
+    for kernels in Kernels::ALL {
+        for limit in [1, 2, 7, 30] {
+            let greedy = greedy(&*model, &sentences, criteria(limit), Last::Eos, kernels);
+            let beam = beam(&*model, &sentences, 1, criteria(limit), Last::Eos, kernels);
+            for (greedy, beam) in greedy.iter().zip(&beam) {
+                assert_eq!(greedy, beam);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_sentence_becomes_does_not_depend_on_its_batch_mates() {
+    let (model, sentences) = (model(), sentences(40));
+    for kernels in Kernels::ALL {
+        let together = beam(&*model, &sentences, 3, criteria(20), Last::Eos, kernels);
+        let backwards: Vec<Vec<u32>> = sentences.iter().rev().cloned().collect();
+        let backwards = beam(&*model, &backwards, 3, criteria(20), Last::Eos, kernels);
+        for (i, sentence) in sentences.iter().enumerate() {
+            let alone = std::slice::from_ref(sentence);
+            let alone = beam(&*model, alone, 3, criteria(20), Last::Eos, kernels);
+            assert_close(&together[i], &alone[0], 1e-5);
+            assert_close(&backwards[sentences.len() - 1 - i], &alone[0], 1e-5);
+        }
+    }
+}
+
+#[test]
+fn each_sentence_has_its_own_limit_and_ends_there() {
+    let (model, sentences) = (model(), sentences(30));
+    let limit = |i: usize| 1 + i % 9;
+    let searches = (0..30).map(|i| Search {
+        rules: Last::Eos.rules(criteria(limit(i))),
+        strategy: Box::new(Beam::new(4, criteria(limit(i)))),
+    });
+    let packed = Packed::of_sentences(&sentences).into();
+    let pass = Pass::eval(Kernels::Fused);
+    let found = search(&*model, &packed, searches.collect(), &pass).unwrap();
+    for (i, found) in found.iter().enumerate() {
+        assert!(!found.is_empty() && found.is_sorted_by(|a, b| a.score >= b.score));
+        for Found { tokens, .. } in found {
+            assert!(tokens.len() <= limit(i));
+            assert_eq!(tokens.iter().position(|&t| t == 0), Some(tokens.len() - 1));
+        }
+    }
+}
+
+#[test]
+fn a_beam_wider_than_the_vocabulary_still_finds_something() {
+    let (model, sentences) = (model(), sentences(5));
+    for found in beam(
+        &*model,
+        &sentences,
+        100,
+        criteria(4),
+        Last::Eos,
+        Kernels::Fused,
+    ) {
+        assert_eq!(found.len(), 100);
+    }
+}
+
+#[test]
+fn a_model_with_broken_weights_is_an_error_and_not_an_endless_search() {
+    let (model, sentences) = (model(), sentences(3));
+    let weight = model.weights().get("model.shared.weight").unwrap();
+    for broken in [f32::NAN, f32::INFINITY] {
+        let values = Tensor::full(broken, weight.value().shape(), &Device::Cpu).unwrap();
+        weight.param().unwrap().set(&values).unwrap();
+        for kernels in Kernels::ALL {
+            let strategy = || -> Box<dyn Strategy> { Box::new(Beam::new(4, criteria(20))) };
+            let rules = || Last::Eos.rules(criteria(20));
+            let found = run(&*model, &sentences, strategy, rules, kernels);
+            assert!(matches!(found, Err(Error::NotANumber)), "{found:?}");
+        }
+    }
+}
+
+/// Forbids a word until a number of tokens is reached.
+struct ForbidUntil {
+    word: u32,
+    length: usize,
+}
+
+impl Rule for ForbidUntil {
+    fn applies(&self, tokens: &[u32]) -> bool {
+        tokens.len() < self.length
+    }
+
+    fn apply(&self, _: &[u32], logits: &mut [f32]) {
+        logits[self.word as usize] = f32::NEG_INFINITY;
+    }
+}
+
+#[test]
+fn rules_change_what_every_strategy_may_choose() {
+    let (model, sentences) = (model(), sentences(20));
+    let free = greedy(&*model, &sentences, criteria(12), Last::Eos, Kernels::Fused);
+    let word = free[0][0].tokens[0];
+    let forbid = || -> Vec<Box<dyn Rule>> {
+        let length = 3;
+        vec![Box::new(ForbidUntil { word, length })]
+    };
+    let strategies: [fn() -> Box<dyn Strategy>; 2] = [
+        || Box::new(Greedy::new(criteria(12))),
+        || Box::new(Beam::new(4, criteria(12))),
+    ];
+    for strategy in strategies {
+        let found = run(&*model, &sentences, strategy, forbid, Kernels::Fused).unwrap();
+        for found in found.iter().flatten() {
+            let early = &found.tokens[..found.tokens.len().min(3)];
+            assert!(!early.contains(&word), "{found:?}");
+        }
+    }
+}
+
+/// Forbids everything from a length on.
+struct Nothing {
+    from: usize,
+}
+
+impl Rule for Nothing {
+    fn applies(&self, tokens: &[u32]) -> bool {
+        tokens.len() >= self.from
+    }
+
+    fn apply(&self, _: &[u32], logits: &mut [f32]) {
+        logits.fill(f32::NEG_INFINITY);
+    }
+}
+
+#[test]
+fn a_search_whose_rules_forbid_every_word_ends_with_what_it_has() {
+    let (model, sentences) = (model(), sentences(10));
+    let strategies: [fn() -> Box<dyn Strategy>; 2] = [
+        || Box::new(Greedy::new(criteria(12))),
+        || Box::new(Beam::new(4, criteria(12))),
+    ];
+    for strategy in strategies {
+        let rules = || -> Vec<Box<dyn Rule>> { vec![Box::new(Nothing { from: 2 })] };
+        for found in run(&*model, &sentences, strategy, rules, Kernels::Fused).unwrap() {
+            assert!(!found.is_empty() && found[0].tokens.len() <= 3, "{found:?}");
+        }
+    }
+}
+
+/// The mean of several models' probabilities, built outside the crate of the models.
+struct Ensemble(Vec<Box<dyn Seq2Seq>>);
+
+struct EnsembleState<'a>(Vec<Box<dyn DecoderState + 'a>>);
+
+impl Encode for Ensemble {
+    fn encode(&self, source: &Source, pass: &Pass) -> candle_core::Result<Memory> {
+        let members = self.0.iter().map(|model| model.encode(source, pass));
+        let members = members.collect::<candle_core::Result<Vec<Memory>>>()?;
+        let first = Memory::new(members[0].states.clone(), members[0].segments.clone());
+        Ok(first.with_private(members))
+    }
+}
+
+impl Step for Ensemble {
+    fn start_token(&self) -> u32 {
+        self.0[0].start_token()
+    }
+
+    fn start<'a>(
+        &'a self,
+        memory: &Memory,
+        beams: usize,
+        pass: &Pass,
+    ) -> candle_core::Result<Box<dyn DecoderState + 'a>> {
+        let memories: &Vec<Memory> = memory.private().unwrap();
+        let members = self.0.iter().zip(memories);
+        let states = members.map(|(model, memory)| model.start(memory, beams, pass));
+        Ok(Box::new(EnsembleState(
+            states.collect::<candle_core::Result<_>>()?,
+        )))
+    }
+}
+
+impl DecoderState for EnsembleState<'_> {
+    fn rows(&self) -> usize {
+        self.0[0].rows()
+    }
+
+    fn step(
+        &mut self,
+        last: &[u32],
+        _: Option<&mut Vec<AttentionMap>>,
+    ) -> candle_core::Result<Tensor> {
+        let members = self.0.len() as f64;
+        let mut sum: Option<Tensor> = None;
+        for state in &mut self.0 {
+            let logits = state.step(last, None)?;
+            let total = logits.exp()?.sum_keepdim(1)?;
+            let p = (logits.exp()?.broadcast_div(&total)? / members)?;
+            sum = Some(match sum {
+                Some(sum) => (sum + p)?,
+                None => p,
+            });
+        }
+        sum.unwrap().log()
+    }
+
+    fn select(&mut self, kept: &[KeptRows]) -> candle_core::Result<()> {
+        self.0.iter_mut().try_for_each(|state| state.select(kept))
+    }
+}
+
+#[test]
+fn an_ensemble_of_copies_of_a_model_is_the_model() {
+    let sentences = sentences(20);
+    let alone = beam(
+        &*model(),
+        &sentences,
+        3,
+        criteria(20),
+        Last::Eos,
+        Kernels::Fused,
+    );
+    for copies in [1, 2] {
+        let ensemble = Ensemble((0..copies).map(|_| model()).collect());
+        let found = beam(
+            &ensemble,
+            &sentences,
+            3,
+            criteria(20),
+            Last::Eos,
+            Kernels::Fused,
+        );
+        for (ensemble, alone) in found.iter().zip(&alone) {
+            assert_close(ensemble, alone, 1e-5);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+use std::collections::BTreeMap;
+
+use candle_core::{Device, Result};
+
+use crate::weights::{Init, Values};
+use crate::{ModelConfig, Vocabularies};
+
+/// The memory that a model takes, computed from its config and vocabularies before anything is built. Estimates
+/// are rather too high. All counts are numbers of 4 bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Footprint {
+    /// All weights together.
+    pub weights: usize,
+    pub training: TrainingFootprint,
+    pub search: SearchFootprint,
+}
+
+/// What the fused operations hold at once while they train a model, beside its parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrainingFootprint {
+    /// For each token of the source.
+    pub source: usize,
+    /// For each token of the target.
+    pub target: usize,
+    /// For each token of the source and each position of the longest source: attention weights that are kept.
+    pub source_to_source: usize,
+    /// For each token of the target and each position of the longest target.
+    pub target_to_target: usize,
+    /// For each token of the target and each position of the longest source.
+    pub target_to_source: usize,
+    /// Whatever the batch.
+    pub fixed: usize,
+}
+
+/// What a search holds beside the weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SearchFootprint {
+    /// For each token of the source: the encoder's states, and what the decoder caches of them.
+    pub source: usize,
+    /// For each row (a hypothesis): states, logits.
+    pub row: usize,
+    /// For each row and each token that it has capacity for: keys and values.
+    pub row_token: usize,
+}
+
+/// The size of a training batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BatchSize {
+    /// Tokens of all sources.
+    pub source: usize,
+    /// Tokens of all targets.
+    pub target: usize,
+    pub longest_source: usize,
+    pub longest_target: usize,
+}
+
+impl BatchSize {
+    /// The size with one more pair of these lengths.
+    pub fn with(self, source: usize, target: usize) -> Self {
+        Self {
+            source: self.source + source,
+            target: self.target + target,
+            longest_source: self.longest_source.max(source),
+            longest_target: self.longest_target.max(target),
+        }
+    }
+}
+
+/// Bytes of a number.
+const FLOAT: u64 = 4;
+
+impl Footprint {
+    /// Bytes of the weights.
+    pub fn weight_bytes(&self) -> u64 {
+        FLOAT * self.weights as u64
+    }
+
+    /// Bytes that training holds whatever the batch: values, gradients, Adam's two moments and, with `average`,
+    /// the moving average; and while a checkpoint is written, a copy of all but the gradients and of one more.
+    pub fn optimizer_bytes(&self, average: bool) -> u64 {
+        let copies = 8 + 2 * u64::from(average);
+        copies * self.weight_bytes() + FLOAT * self.training.fixed as u64
+    }
+
+    /// Bytes that training holds for a batch, at most.
+    pub fn batch_bytes(&self, batch: BatchSize) -> u64 {
+        let each = &self.training;
+        let numbers = batch.source * each.source
+            + batch.target * each.target
+            + batch.source * batch.longest_source * each.source_to_source
+            + batch.target * batch.longest_target * each.target_to_target
+            + batch.target * batch.longest_source * each.target_to_source;
+        // Buffers that fit no other batch are kept for a while.
+        FLOAT * numbers as u64 * 3 / 2
+    }
+
+    /// Bytes that a search holds beside the weights, at most: `rows` hypotheses of at most `length` tokens, of
+    /// sources with `source_tokens` tokens in all.
+    pub fn search_bytes(&self, source_tokens: usize, rows: usize, length: usize) -> u64 {
+        // A cache doubles its capacity, and the old one is there until the new one is filled.
+        let capacity = length.next_power_of_two() * 3 / 2;
+        let each = &self.search;
+        let numbers = source_tokens * each.source + rows * (each.row + capacity * each.row_token);
+        FLOAT * numbers as u64
+    }
+}
+
+impl ModelConfig {
+    /// The memory that the model takes. Nothing is allocated to compute it.
+    pub fn footprint(&self, vocabularies: Vocabularies) -> Result<Footprint> {
+        let shapes = self.weight_shapes(vocabularies)?;
+        let sizes = shapes.values().map(|shape| shape.iter().product::<usize>());
+        let (training, search) = match self {
+            ModelConfig::Transformer(config) => config.footprint(vocabularies),
+            ModelConfig::Recurrent(config) => config.footprint(vocabularies),
+            ModelConfig::Snail(config) => config.footprint(vocabularies),
+        };
+        Ok(Footprint {
+            weights: sizes.sum(),
+            training,
+            search,
+        })
+    }
+
+    /// The shape of every weight, by name. Nothing is allocated to find out.
+    pub fn weight_shapes(
+        &self,
+        vocabularies: Vocabularies,
+    ) -> Result<BTreeMap<String, Vec<usize>>> {
+        let model = self.with(vocabularies, Init::new(Values::Shapes, &Device::Cpu))?;
+        let weights = model.weights().iter();
+        Ok(weights
+            .map(|weight| (weight.name().to_string(), weight.value().dims().to_vec()))
+            .collect())
+    }
+}

@@ -1,0 +1,135 @@
+//! The config of a run: one TOML file.
+
+mod document;
+mod effect;
+mod overrides;
+pub(crate) mod renamed;
+mod train;
+
+use std::path::{Path, PathBuf};
+
+use attend_config::ConfigError;
+use attend_data::DataConfig;
+use attend_infer::DecodeConfig;
+use attend_model::ModelConfig;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use train::{AdamConfig, Metric, OnSaveError, TrainConfig};
+
+use crate::toml_error::Place;
+use crate::{Error, Result};
+use document::Document;
+use overrides::Override;
+
+/// The config of a run: the data, the model, how it is trained and how it translates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The seed of all random numbers of the run.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// The folder that the run writes.
+    pub out: PathBuf,
+    /// The parallel text to train on, and how it is batched.
+    pub data: DataConfig,
+    /// The model.
+    #[serde(default)]
+    pub model: ModelConfig,
+    /// How the model is trained.
+    #[serde(default)]
+    pub train: TrainConfig,
+    /// How the model translates.
+    #[serde(default)]
+    pub decode: DecodeConfig,
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl Config {
+    /// Reads a config that a user wrote, and applies `key=value` overrides in order.
+    ///
+    /// A key that has no effect is an error, even if it holds the default. A key with an old name is
+    /// understood, with a warning. Whether the files exist that the config names is not checked here.
+    pub fn read(path: &Path, overrides: &[String]) -> Result<Self> {
+        let (text, name) = read_text(path)?;
+        let file = Document::parse(&text, Place::File(&name))?;
+        file.warn_of_old_names();
+        let overrides = Override::parse_all(overrides)?;
+        let config = overrides::merge(&file, &overrides)?;
+        effect::check(&config, &file, &overrides)?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// Reads the `config.toml` of a run, and applies overrides in order.
+    ///
+    /// Keys without effect are accepted, because earlier versions wrote all of them, and old names give no
+    /// warning.
+    pub fn read_run(path: &Path, overrides: &[String]) -> Result<Self> {
+        let (text, name) = read_text(path)?;
+        let file = Document::parse(&text, Place::File(&name))?;
+        let config = overrides::merge(&file, &Override::parse_all(overrides)?)?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// Parses the `config.toml` of a checkpoint. `name` is the file's, for errors.
+    pub(crate) fn parse_run(text: &str, name: &str) -> Result<Self> {
+        Document::parse(text, Place::File(name))?.read()
+    }
+
+    /// The config as TOML, with all defaults filled in, without the keys that have no effect.
+    pub fn to_toml(&self) -> String {
+        effect::remove_unused(self, &self.to_full_toml())
+    }
+
+    /// The same with the keys that have no effect.
+    pub(crate) fn to_full_toml(&self) -> String {
+        toml::to_string(self).expect("a config is always valid TOML")
+    }
+
+    /// The JSON schema of config files, for editors.
+    pub fn schema() -> String {
+        let schema = attend_config::schema::<Config>();
+        serde_json::to_string_pretty(&schema).expect("a schema is always valid JSON")
+    }
+
+    fn validate(&self) -> Result<()> {
+        self.data.validate()?;
+        self.model.validate()?;
+        self.model.check_tie(self.data.tokenizer.is_joint())?;
+        self.decode.validate()?;
+        self.train.validate()?;
+        if self.out.as_os_str().is_empty() {
+            let hint = "name the folder that the run writes, such as runs/mine";
+            return Err(ConfigError::new("out", "is empty", hint).into());
+        }
+        if self.data.valid.is_none() {
+            for (key, needs_it) in [
+                ("train.patience", self.train.patience.is_some()),
+                ("train.metric", self.train.metric != Metric::Loss),
+            ] {
+                if needs_it {
+                    let (message, hint) = (
+                        "needs validation data, but data.valid is not set",
+                        "set data.valid, or leave the key out",
+                    );
+                    return Err(ConfigError::new(key, message, hint).into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The text of a file, and its name for errors.
+fn read_text(path: &Path) -> Result<(String, String)> {
+    let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
+        path: path.to_path_buf(),
+        source,
+    })?;
+    Ok((text, path.display().to_string()))
+}

@@ -1,0 +1,119 @@
+use attend_data::{Batch, Dataset};
+use attend_model::{BatchSize, Footprint};
+
+use crate::{Error, MemorySize, Result, TrainConfig};
+
+/// The memory that a training may take. What a batch takes is computed, not measured, so that the
+/// same config always cuts the same batches.
+pub(crate) struct MemoryBudget {
+    limit: Option<u64>,
+    /// Bytes that are there whatever the batch.
+    fixed: u64,
+    footprint: Footprint,
+}
+
+/// The program itself, its threads, and the pieces of matrices that it works on.
+const PROGRAM: u64 = 128 << 20;
+/// Bytes of a token.
+const TOKEN: u64 = 4;
+/// Bytes that a pair takes beside its tokens: where it is, and when its turn comes.
+const PAIR: u64 = 64;
+
+impl MemoryBudget {
+    pub(crate) fn new(
+        config: &TrainConfig,
+        footprint: Footprint,
+        dataset: &Dataset,
+    ) -> Result<Self> {
+        let lengths = (0..dataset.len()).map(|pair| dataset.lengths(pair));
+        let tokens: usize = lengths.map(|lengths| lengths.source + lengths.target).sum();
+        let data = TOKEN * tokens as u64 + PAIR * dataset.len() as u64;
+        let fixed = PROGRAM + footprint.optimizer_bytes(config.moving_average.is_some()) + data;
+        let limit = config.max_memory.map(|limit| limit.0);
+        match limit.filter(|&limit| limit <= fixed) {
+            Some(limit) => Err(Error::MemoryLimit {
+                limit: MemorySize(limit),
+                needed: MemorySize(fixed.next_multiple_of(1 << 20)),
+            }),
+            None => Ok(Self {
+                limit,
+                fixed,
+                footprint,
+            }),
+        }
+    }
+
+    /// Bytes that training takes at most on such a batch.
+    fn needed(&self, batch: BatchSize) -> u64 {
+        self.fixed + self.footprint.batch_bytes(batch)
+    }
+
+    /// The batch, or parts of it that each have room: as many sentences, in their order, as fit. A
+    /// sentence that has no room even alone is a part of its own.
+    pub(crate) fn parts(&self, batch: Batch) -> Vec<Batch> {
+        let Some(limit) = self.limit else {
+            return vec![batch];
+        };
+        let mut starts = vec![0];
+        let mut load = BatchSize::default();
+        let (source, target) = (batch.source.segments(), &batch.target.segments);
+        let lengths = source.lengths().iter().zip(target.lengths());
+        for (i, (&source, &target)) in lengths.enumerate() {
+            if self.needed(load.with(source, target)) > limit && load != BatchSize::default() {
+                starts.push(i);
+                load = BatchSize::default();
+            }
+            load = load.with(source, target);
+        }
+        if starts.len() == 1 {
+            return vec![batch];
+        }
+        let ends = starts[1..].iter().copied().chain([batch.pairs.len()]);
+        let parts = starts.iter().zip(ends);
+        parts.map(|(&start, end)| batch.part(start..end)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use attend_batch::Packed;
+    use attend_model::{SearchFootprint, TrainingFootprint};
+
+    use super::*;
+
+    #[test]
+    fn parts_hold_every_sentence_once_in_order_and_each_has_room() {
+        let sentences = |lengths: &[usize]| {
+            Packed::of_sentences(lengths.iter().map(|&length| vec![length as u32; length]))
+        };
+        let lengths = [3, 9, 1, 30, 4, 4, 4];
+        let batch = Batch {
+            source: sentences(&lengths).into(),
+            target: sentences(&lengths),
+            pairs: (0..lengths.len()).collect(),
+        };
+        let footprint = Footprint {
+            weights: 0,
+            training: TrainingFootprint {
+                source: 1,
+                target: 2,
+                ..TrainingFootprint::default()
+            },
+            search: SearchFootprint::default(),
+        };
+        let room = |tokens: u64| MemoryBudget {
+            limit: Some(1000 + tokens * 3 * 4 * 3 / 2),
+            fixed: 1000,
+            footprint: footprint.clone(),
+        };
+        assert_eq!(room(1000).parts(batch.clone()), vec![batch.clone()]);
+        let parts = room(12).parts(batch.clone());
+        let pairs: Vec<_> = parts.iter().map(|part| part.pairs.clone()).collect();
+        assert_eq!(pairs, [vec![0, 1], vec![2], vec![3], vec![4, 5, 6]]);
+        for part in &parts {
+            let want: Vec<_> = part.pairs.iter().map(|&pair| lengths[pair]).collect();
+            assert_eq!(part.target, sentences(&want));
+            assert_eq!(part.source, part.target.clone().into());
+        }
+    }
+}

@@ -1,0 +1,136 @@
+use std::sync::Arc;
+
+use attend_data::Tokenizers;
+use attend_infer::run::{Provenance, RunFolder, TrainerState};
+use attend_infer::{Bundle, vocabularies};
+use attend_model::Kernels;
+use attend_ops::{norm_of_all, profile};
+
+use crate::checkpoint::{Checkpoints, Content};
+use crate::config::{Config, OnSaveError};
+use crate::log::Log;
+use crate::optimizer::Optimizer;
+use crate::storage::{self, Lock};
+use crate::{Error, Result};
+
+/// Writes a run's checkpoints and its config. It holds the lock of the run's folder.
+pub(crate) struct Saver {
+    folder: RunFolder,
+    checkpoints: Checkpoints,
+    tokenizers: Arc<Tokenizers>,
+    provenance: Provenance,
+    keep: usize,
+    on_error: OnSaveError,
+    /// The step of the last checkpoint.
+    saved: Option<u64>,
+    _lock: Lock,
+}
+
+/// What a checkpoint is made from.
+pub(crate) struct Snapshot<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) state: &'a TrainerState,
+    pub(crate) optimizer: &'a Optimizer,
+    pub(crate) kernels: Kernels,
+}
+
+impl Saver {
+    pub(crate) fn new(
+        config: &Config,
+        tokenizers: Arc<Tokenizers>,
+        provenance: Provenance,
+        lock: Lock,
+    ) -> Self {
+        let folder = RunFolder::new(&config.out);
+        Self {
+            checkpoints: Checkpoints::of(&folder),
+            folder,
+            tokenizers,
+            provenance,
+            keep: config.train.keep,
+            on_error: config.train.on_save_error,
+            saved: None,
+            _lock: lock,
+        }
+    }
+
+    pub(crate) fn folder(&self) -> &RunFolder {
+        &self.folder
+    }
+
+    /// The step of the last checkpoint.
+    pub(crate) fn saved(&self) -> Option<u64> {
+        self.saved
+    }
+
+    /// Writes a checkpoint of this step, once. Parameters that are not finite are an error.
+    pub(crate) fn save(&mut self, snapshot: &Snapshot, log: &mut Log) -> Result<()> {
+        let Snapshot {
+            config,
+            state,
+            optimizer,
+            kernels,
+        } = *snapshot;
+        if self.saved == Some(state.step) {
+            return Ok(());
+        }
+        let (parameters, moments) = (optimizer.parameters(), optimizer.state());
+        let tensors = parameters.values().chain(moments.values());
+        if !profile::paused(|| norm_of_all(tensors, kernels))?.is_finite() {
+            return Err(Error::NotFinite { step: state.step });
+        }
+        let bundle = Bundle::files(
+            &config.model,
+            vocabularies(&self.tokenizers),
+            &self.tokenizers,
+            &config.decode,
+            &parameters,
+        )?;
+        log.sync()?; // a checkpoint never has a step that the log lacks
+        self.checkpoints.write(Content {
+            state,
+            provenance: &self.provenance,
+            config,
+            bundle,
+            optimizer: &moments,
+        })?;
+        self.saved = Some(state.step);
+        // The checkpoint is safe even if this fails. The next one tries again.
+        let links = self.checkpoints.update_links(state);
+        if let Err(error) = links.and_then(|()| self.checkpoints.remove_old(state, self.keep)) {
+            log.print(&format!("warning: {error}"));
+        }
+        Ok(())
+    }
+
+    /// The same, but with `train.on_save_error = "warn"` a checkpoint that cannot be written is only
+    /// reported. The next one tries again.
+    pub(crate) fn save_or_warn(&mut self, snapshot: &Snapshot, log: &mut Log) -> Result<()> {
+        match (self.save(snapshot, log), self.on_error) {
+            (Err(error @ Error::Write { .. }), OnSaveError::Warn) => {
+                let step = snapshot.state.step;
+                log.print(&format!("warning: no checkpoint of step {step}: {error}"));
+                Ok(())
+            }
+            (result, _) => result,
+        }
+    }
+
+    /// Continues from a checkpoint that is there already. Corrects `last` and `best`, which a kill or
+    /// damage may have left wrong.
+    pub(crate) fn continue_from(&mut self, state: &TrainerState) -> Result<()> {
+        self.saved = Some(state.step);
+        self.checkpoints.update_links(state)
+    }
+
+    /// Writes the run's `config.toml`, for people to read and to change.
+    pub(crate) fn write_config(&self, config: &Config) -> Result<()> {
+        let text = config.to_toml();
+        // One that cannot be read is replaced.
+        let written = self.folder.config().ok().flatten();
+        if written.as_ref() == Some(&text) {
+            return Ok(());
+        }
+        storage::write_file(&self.folder.config_path(), text.as_bytes())
+    }
+}
