@@ -29,7 +29,7 @@ for call in write fsync rename unlink rmdir mkdir symlink; do
         strace -f -qq -o trace -e "trace=$call" -e "inject=$call:$fault:when=$n" \
           "$train" resume run --threads 1 --set train.keep=2 >/dev/null 2>talk || status=$?
       } 2>/dev/null
-      "$train" doctor run >doctor 2>&1 || grep -q 'goes on from step' doctor || fail "$call $n $fault: $(cat doctor)"
+      "$train" doctor run >doctor 2>&1 || grep -q 'continues from step' doctor || fail "$call $n $fault: $(cat doctor)"
       if ! "$train" resume run --threads 1 >/dev/null 2>again; then
         fail "$call $n $fault: $(cat talk again)"
       fi

@@ -1,5 +1,6 @@
-use std::io::Write;
 use std::process::ExitCode;
+
+use crate::print_line;
 
 /// A command line that cannot be carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,9 +14,9 @@ pub struct Error {
 
 /// Prints an error and its hint to stderr. The exit code is 1.
 pub fn report(error: &dyn std::error::Error, hint: Option<String>) -> ExitCode {
-    let mut stderr = std::io::stderr().lock();
-    let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}\n"));
-    // If stderr is closed, there is nowhere left to report it.
-    let _ = write!(stderr, "error: {error}\n{hint}");
+    print_line(&format!("error: {error}"));
+    if let Some(hint) = hint {
+        print_line(&format!("\nhint: {hint}"));
+    }
     ExitCode::FAILURE
 }

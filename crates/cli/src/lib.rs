@@ -1,12 +1,20 @@
 //! What the programs share and libraries must not decide: the allocator, the thread pool, the device, the log,
-//! and how errors are printed.
+//! the terminal, the version, and how errors are printed.
 
 mod compute;
 mod error;
 mod log;
 mod process;
+mod progress;
+mod shell;
+mod terminal;
+mod version;
 
 pub use compute::{ComputeArgs, DeviceArg};
 pub use error::{Error, report};
 pub use log::start_log;
 pub use process::{release_memory, start_threads};
+pub use progress::Bars;
+pub use shell::{CompletionsArgs, ManArgs};
+pub use terminal::{Bar, bar, print_line};
+pub use version::VERSION;

@@ -2,13 +2,15 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 
+use crate::terminal::LineWriter;
+
 /// Sends log messages of `level` (such as "info") and above to stderr. `RUST_LOG` overrides the level.
 pub fn start_log(level: &str) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     // A second call, as in a test, changes nothing.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| LineWriter)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .log_internal_errors(false) // a closed terminal is no reason to stop

@@ -16,9 +16,22 @@ const KEPT: i32 = 60_000;
 /// Candle walks a computation's graph by recursion, on the thread that asks for gradients.
 const STACK_BYTES: usize = 64 << 20;
 
+/// More threads than this for each core only wait for each other.
+const THREADS_PER_CORE: usize = 4;
+/// What is accepted on any machine.
+const FEW_THREADS: usize = 16;
+
 /// Starts the thread pool that all operations share; 0 is one thread for each core. Call it once, before
 /// anything computes.
 pub fn start_threads(count: usize) -> Result<(), Error> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let most = (THREADS_PER_CORE * cores).max(FEW_THREADS);
+    if count > most {
+        return Err(Error {
+            message: format!("--threads {count}: this machine has {cores} cores"),
+            hint: format!("give at most {most}, or leave it out for one thread on each core"),
+        });
+    }
     keep_freed_memory();
     disable_candle_pool();
     rayon::ThreadPoolBuilder::new()

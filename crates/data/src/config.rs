@@ -1,5 +1,6 @@
 //! The `[data]` section of a config.
 
+use crate::paths::exists;
 use crate::{Error, FilePair, Paths, Result};
 use attend_config::{ConfigError, check_ranges};
 use schemars::JsonSchema;
@@ -118,6 +119,14 @@ impl DataConfig {
                 return Err(ConfigError::new(key, "is empty", hint).into());
             }
         }
+        if self.source == self.target {
+            return Err(ConfigError::new(
+                "data.target",
+                format!("is \"{}\", the same as data.source", self.target),
+                "give the two sides different tags, such as \"en\" and \"de\"",
+            )
+            .into());
+        }
         Ok(())
     }
 
@@ -152,13 +161,15 @@ impl TokenizerConfig {
             Some(TokenizerFiles::Joint(path)) => vec![path],
             Some(TokenizerFiles::Separate(pair)) => vec![&pair.source, &pair.target],
         };
-        match files.into_iter().find(|path| !path.exists()) {
-            None => Ok(()),
-            Some(path) => Err(Error::MissingFile {
-                path: path.clone(),
-                tried: Vec::new(),
-            }),
+        for path in files {
+            if !exists(path)? {
+                return Err(Error::MissingFile {
+                    path: path.clone(),
+                    tried: Vec::new(),
+                });
+            }
         }
+        Ok(())
     }
 }
 

@@ -1,6 +1,10 @@
 //! Sentence pairs from two files.
 
-use crate::{Error, FilePair, Paths, Result, read_lines};
+use crate::{Error, FilePair, Lines, Paths, Progress, Result, Task};
+use std::fs;
+use std::path::Path;
+
+const REPORTED: usize = 1024; // lines between two reports of progress
 
 /// Sentence pairs: `target[i]` is the translation of `source[i]`. There is at least one pair. A
 /// sentence may be empty.
@@ -14,14 +18,19 @@ pub struct Corpus {
 
 impl Corpus {
     /// Reads all pairs of files in the given order.
-    pub fn read(paths: &Paths, source: &str, target: &str) -> Result<Self> {
+    pub fn read(
+        paths: &Paths,
+        source: &str,
+        target: &str,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let files = paths.resolve(source, target)?;
         let mut corpus = Self {
             source: Vec::new(),
             target: Vec::new(),
         };
         for pair in &files {
-            let (source, target) = read_pair(pair)?;
+            let (source, target) = read_pair(pair, progress)?;
             corpus.source.extend(source);
             corpus.target.extend(target);
         }
@@ -63,9 +72,14 @@ impl Corpus {
     }
 }
 
-fn read_pair(files: &FilePair) -> Result<(Vec<String>, Vec<String>)> {
-    let source = read_lines(&files.source)?;
-    let target = read_lines(&files.target)?;
+fn read_pair(files: &FilePair, progress: &dyn Progress) -> Result<(Vec<String>, Vec<String>)> {
+    let (source, target) = (files.source.display(), files.target.display());
+    if is_same_file(&files.source, &files.target) {
+        tracing::warn!("{source} is both the source and the target of a corpus");
+    }
+    let task = progress.start(&format!("reading {source} and {target}"), None);
+    let source = read_lines(&files.source, &*task)?;
+    let target = read_lines(&files.target, &*task)?;
     if source.len() != target.len() {
         return Err(Error::UnequalLines {
             source_path: files.source.clone(),
@@ -74,9 +88,23 @@ fn read_pair(files: &FilePair) -> Result<(Vec<String>, Vec<String>)> {
             target_lines: target.len(),
         });
     }
-    tracing::debug!(
-        source = %files.source.display(), target = %files.target.display(), pairs = source.len(),
-        "read"
-    );
     Ok((source, target))
+}
+
+fn read_lines(path: &Path, task: &dyn Task) -> Result<Vec<String>> {
+    let mut lines = Vec::new();
+    for line in Lines::open(path)? {
+        lines.push(line?);
+        if lines.len().is_multiple_of(REPORTED) {
+            task.advance(REPORTED as u64);
+        }
+    }
+    Ok(lines)
+}
+
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    match (fs::canonicalize(a), fs::canonicalize(b)) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
 }

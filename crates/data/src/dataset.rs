@@ -1,7 +1,7 @@
 //! A corpus as token ids.
 
 use crate::sampler::mix;
-use crate::{Batch, Corpus, Error, Lengths, Result, Tokenizers};
+use crate::{Batch, Corpus, Error, Lengths, Progress, Result, Tokenizers};
 use attend_batch::Packed;
 use serde::Serialize;
 use std::fmt;
@@ -14,6 +14,15 @@ pub struct Dataset {
     source: Flat,
     target: Flat,
     pairs: Vec<usize>, // the index of each pair in the corpus
+}
+
+/// Which pairs of a corpus are encoded. Lengths are in tokens, including `</s>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Pairs with text on both sides and at most `max_length` tokens on each.
+    ToTrain { max_length: usize },
+    /// Pairs with at most `max_length` tokens on each side. A side may be empty.
+    ToValidate { max_length: usize },
 }
 
 /// How many pairs of a corpus were kept and skipped.
@@ -30,14 +39,12 @@ pub struct Report {
 }
 
 impl Dataset {
-    /// Encodes a corpus.
-    ///
-    /// With `max_length`, for training, pairs are skipped if a side is empty or has more than
-    /// `max_length` tokens, including `</s>`. Without it, for evaluation, all pairs are kept.
+    /// Encodes the pairs of a corpus that `keep` names. It is an error if there are none.
     pub fn encode(
         corpus: &Corpus,
         tokenizers: &Tokenizers,
-        max_length: Option<usize>,
+        keep: Keep,
+        progress: &dyn Progress,
     ) -> Result<(Self, Report)> {
         let mut dataset = Self {
             source: Flat::new(),
@@ -45,6 +52,10 @@ impl Dataset {
             pairs: Vec::new(),
         };
         let mut report = Report::default();
+        let task = progress.start(
+            &format!("encoding {} pairs", corpus.len()),
+            Some(corpus.len() as u64),
+        );
         let chunks = corpus.source.chunks(CHUNK).zip(corpus.target.chunks(CHUNK));
         for (source_lines, target_lines) in chunks {
             let source = tokenizers.require_source()?.encode_batch(source_lines)?;
@@ -56,20 +67,25 @@ impl Dataset {
                     || target.len() == 1
                     || source_lines[i].trim().is_empty()
                     || target_lines[i].trim().is_empty();
-                match max_length {
-                    Some(_) if empty => report.empty += 1,
-                    Some(most) if source.len().max(target.len()) > most => report.too_long += 1,
-                    _ => {
-                        dataset.source.push(source);
-                        dataset.target.push(target);
-                        dataset.pairs.push(pair);
-                    }
+                let (train, most) = match keep {
+                    Keep::ToTrain { max_length } => (true, max_length),
+                    Keep::ToValidate { max_length } => (false, max_length),
+                };
+                if train && empty {
+                    report.empty += 1;
+                } else if source.len().max(target.len()) > most {
+                    report.too_long += 1;
+                } else {
+                    dataset.source.push(source);
+                    dataset.target.push(target);
+                    dataset.pairs.push(pair);
                 }
             }
+            task.advance(source.len() as u64);
         }
         report.kept = dataset.len();
         match report.kept {
-            0 => Err(Error::NothingLeft { report }),
+            0 => Err(Error::NothingLeft { keep, report }),
             _ => Ok((dataset, report)),
         }
     }
@@ -82,6 +98,11 @@ impl Dataset {
     /// Always false.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
+    }
+
+    /// The index of each pair in the corpus.
+    pub fn pairs(&self) -> &[usize] {
+        &self.pairs
     }
 
     /// The token ids of source sentence `i`, including `</s>`.

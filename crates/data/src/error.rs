@@ -1,6 +1,6 @@
 //! Errors of reading, tokenizing and batching text.
 
-use crate::{MAX_LINE_BYTES, Position, Report};
+use crate::{Keep, MAX_LINE_BYTES, Position, Report};
 use attend_config::ConfigError;
 use std::io;
 use std::path::PathBuf;
@@ -57,8 +57,8 @@ pub enum Error {
     EmptyCorpus { paths: Vec<PathBuf> },
 
     /// All pairs were skipped.
-    #[error("no pairs to train on: {report}")]
-    NothingLeft { report: Report },
+    #[error("no pairs to {}: {report}", purpose(*keep))]
+    NothingLeft { keep: Keep, report: Report },
 
     /// A tokenizer file that cannot be used.
     #[error("{place}: not a usable tokenizer: {message}")]
@@ -126,7 +126,7 @@ impl Error {
                 "line n of one file must be the translation of line n of the other".into()
             }
             Self::EmptyCorpus { .. } => "put one sentence on each line".into(),
-            Self::NothingLeft { report } if report.too_long > 0 => {
+            Self::NothingLeft { report, .. } if report.too_long > 0 => {
                 "raise data.max_length, or put one sentence on each line".into()
             }
             Self::NothingLeft { .. } => "both files must have text on the same line".into(),
@@ -161,6 +161,13 @@ impl Error {
             Self::Encode { .. } | Self::Decode { .. } => return None,
         };
         Some(hint)
+    }
+}
+
+fn purpose(keep: Keep) -> &'static str {
+    match keep {
+        Keep::ToTrain { .. } => "train on",
+        Keep::ToValidate { .. } => "validate on",
     }
 }
 

@@ -15,7 +15,7 @@
 //! | `batch` | sentence pairs packed for a model |
 //!
 //! ```
-//! use attend_data::{Batches, Corpus, Dataset, Position, TokenizerConfig, Tokenizers};
+//! use attend_data::{Batches, Corpus, Dataset, Keep, Position, TokenizerConfig, Tokenizers};
 //! use std::sync::Arc;
 //!
 //! # fn main() -> attend_data::Result<()> {
@@ -24,8 +24,9 @@
 //!     vec!["ein Hund rennt".into(), "eine Katze schläft".into()],
 //! )?;
 //! let config = TokenizerConfig { vocab_size: 100, ..Default::default() };
-//! let tokenizers = Tokenizers::train(&config, &corpus)?;
-//! let (dataset, report) = Dataset::encode(&corpus, &tokenizers, Some(256))?;
+//! let tokenizers = Tokenizers::train(&config, &corpus, &())?;
+//! let keep = Keep::ToTrain { max_length: 256 };
+//! let (dataset, report) = Dataset::encode(&corpus, &tokenizers, keep, &())?;
 //! assert_eq!(report.kept, 2);
 //!
 //! let mut batches = Batches::new(Arc::new(dataset), 4096, 1, Position::START)?;
@@ -44,6 +45,7 @@ mod dataset;
 mod error;
 mod lines;
 mod paths;
+mod progress;
 mod sampler;
 mod tokenizer;
 
@@ -51,9 +53,10 @@ pub use batch::Batch;
 pub use batching::{Epoch, Lengths, batches_by_length};
 pub use config::{DataConfig, TokenizerConfig, TokenizerFiles, TokenizerKind};
 pub use corpus::Corpus;
-pub use dataset::{Dataset, Report};
+pub use dataset::{Dataset, Keep, Report};
 pub use error::{Error, Result};
-pub use lines::{Lines, MAX_LINE_BYTES, read_lines};
+pub use lines::{Lines, MAX_LINE_BYTES};
 pub use paths::{FilePair, PathPair, Paths};
+pub use progress::{Progress, Task};
 pub use sampler::{BatchSampler, Batches, Position};
 pub use tokenizer::{EOS, PAD, Tokenizer, Tokenizers, UNK};

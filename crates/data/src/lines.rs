@@ -26,11 +26,6 @@ pub struct Lines {
     failed: bool,
 }
 
-/// All lines of a file, plain or gzip. See [`Lines`].
-pub fn read_lines(path: impl AsRef<Path>) -> Result<Vec<String>> {
-    Lines::open(path)?.collect()
-}
-
 impl Lines {
     /// The lines of a file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {

@@ -4,8 +4,8 @@ use crate::{Error, Result};
 use schemars::JsonSchema;
 use serde::de::{self, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
 
 /// The files of a parallel corpus: one pair, or several that are read in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -61,7 +61,7 @@ impl PathPair {
             }),
             Self::Files(files) => {
                 for path in [&files.source, &files.target] {
-                    if !path.exists() {
+                    if !exists(path)? {
                         let (path, tried) = (path.clone(), Vec::new());
                         return Err(Error::MissingFile { path, tried });
                     }
@@ -98,12 +98,25 @@ fn with_language(prefix: &Path, language: &str) -> Result<PathBuf> {
     let plain = PathBuf::from(&name);
     name.push(".gz");
     let gzip = PathBuf::from(name);
-    match (plain.exists(), gzip.exists()) {
+    match (exists(&plain)?, exists(&gzip)?) {
         (true, _) => Ok(plain),
         (false, true) => Ok(gzip),
         (false, false) => Err(Error::MissingFile {
             path: plain,
             tried: vec![gzip],
+        }),
+    }
+}
+
+/// Whether there is such a file. A symbolic link that leads nowhere is no file; one that cannot be
+/// followed is an error.
+pub(crate) fn exists(path: &Path) -> Result<bool> {
+    match fs::metadata(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(Error::Io {
+            path: path.into(),
+            source,
         }),
     }
 }

@@ -21,6 +21,10 @@ pub struct DecodeConfig {
     /// model that does not predict `</s>` then stops before `max_length`.
     #[schemars(range(min = 0))]
     pub max_length_ratio: f32,
+    /// Maximum number of tokens of a source line, including `</s>`. Of a longer line only the beginning is
+    /// translated, with a warning: the time for a line grows with the square of its length. At least 2.
+    #[schemars(range(min = 2))]
+    pub max_source_length: usize,
     /// Batch size in source tokens times `beam`. A smaller batch needs less memory. A sentence that is
     /// longer is a batch of its own.
     #[schemars(range(min = 1))]
@@ -59,6 +63,7 @@ impl Default for DecodeConfig {
             length_measure: LengthMeasure::Gnmt,
             max_length: 256,
             max_length_ratio: 3.0,
+            max_source_length: 1024,
             batch_tokens: 4096,
         }
     }
@@ -86,12 +91,13 @@ mod tests {
         let defaults = DecodeConfig::default();
         assert_eq!(defaults.validate(), Ok(()));
         type Change = fn(&mut DecodeConfig);
-        let changes: [(&str, Change); 6] = [
+        let changes: [(&str, Change); 7] = [
             ("decode.beam", |c| c.beam = 0),
             ("decode.beam", |c| c.beam = 1_000_000),
             ("decode.length_penalty", |c| c.length_penalty = f32::NAN),
             ("decode.max_length", |c| c.max_length = 1),
             ("decode.max_length_ratio", |c| c.max_length_ratio = -1.0),
+            ("decode.max_source_length", |c| c.max_source_length = 1),
             ("decode.batch_tokens", |c| c.batch_tokens = 0),
         ];
         for (key, change) in changes {

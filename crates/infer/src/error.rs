@@ -78,6 +78,10 @@ pub enum Error {
     #[error("the model's output is not finite: its weights contain NaN or are far too large")]
     NotANumber,
 
+    /// An [`crate::Observer`] cancelled the translation.
+    #[error("cancelled")]
+    Cancelled,
+
     /// Attention maps were requested of a model without attention.
     #[error("the model has no attention to draw")]
     NoAttention,
@@ -131,9 +135,11 @@ impl Error {
                 .into(),
             Self::Draw { .. } => "write an .svg file instead".into(),
             Self::Usage { hint, .. } => hint.clone(),
-            Self::Metric(_) | Self::Model(_) | Self::Read { .. } | Self::Write { .. } => {
-                return None;
-            }
+            Self::Metric(_)
+            | Self::Model(_)
+            | Self::Read { .. }
+            | Self::Write { .. }
+            | Self::Cancelled => return None,
         };
         Some(hint)
     }

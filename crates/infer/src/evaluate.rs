@@ -6,6 +6,8 @@ use crate::{Result, Translator};
 pub struct Evaluation {
     /// The best translation of every line.
     pub hypotheses: Vec<String>,
+    /// The length of every source line in tokens, `</s>` included.
+    pub source_tokens: Vec<usize>,
     pub bleu: Score,
     pub chrf: Score,
 }
@@ -17,6 +19,10 @@ pub fn evaluate(
     references: &[impl AsRef<str>],
 ) -> Result<Evaluation> {
     let translations = translator.translate(source)?;
+    let source_tokens = translations
+        .iter()
+        .map(|translation| translation.source_tokens);
+    let source_tokens = source_tokens.collect();
     let hypotheses: Vec<String> = translations
         .into_iter()
         .map(|translation| translation.text().to_string())
@@ -25,5 +31,6 @@ pub fn evaluate(
         bleu: bleu(&hypotheses, references)?,
         chrf: chrf(&hypotheses, references)?,
         hypotheses,
+        source_tokens,
     })
 }

@@ -6,6 +6,7 @@
 //! | `run/` | reads and verifies the folder of a run |
 //! | `decode` | the `[decode]` section of the config |
 //! | `search/` | greedy and beam search over tokens |
+//! | `observer` | watches or cancels translations in progress |
 //! | `translate` | translates lines of text |
 //! | `evaluate` | translates a test set and scores the translations |
 //! | `metrics/` | BLEU and chrF2 |
@@ -36,6 +37,7 @@ mod error;
 mod evaluate;
 pub mod heatmap;
 pub mod metrics;
+mod observer;
 mod pieces;
 pub mod run;
 mod search;
@@ -46,4 +48,5 @@ pub use bundle::{Bundle, BundleConfig, Entry, Manifest, sha256, vocabularies};
 pub use decode::{DecodeConfig, LengthMeasure};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};
+pub use observer::Observer;
 pub use translate::{Hypothesis, Translation, Translator};

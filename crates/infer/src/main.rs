@@ -4,8 +4,9 @@ mod commands;
 
 use std::process::ExitCode;
 
+use attend_cli::{CompletionsArgs, ManArgs, VERSION};
 use attend_infer::Error;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use commands::{attend, evaluate, translate};
 
@@ -14,7 +15,7 @@ use commands::{attend, evaluate, translate};
 /// RUN is the folder that `train` wrote (its best checkpoint is used), one of its checkpoints, or a
 /// bundle.
 #[derive(Parser)]
-#[command(name = "infer", version)]
+#[command(name = "infer", version = &**VERSION)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -25,6 +26,10 @@ enum Command {
     Translate(translate::Args),
     Evaluate(evaluate::Args),
     Attend(attend::Args),
+    /// Print the completions for a shell, such as `infer completions bash > /etc/bash_completion.d/infer`
+    Completions(CompletionsArgs),
+    /// Print the manual page, such as `infer man | man -l -`
+    Man(ManArgs),
 }
 
 fn main() -> ExitCode {
@@ -57,5 +62,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Translate(args) => translate::run(args),
         Command::Evaluate(args) => evaluate::run(args),
         Command::Attend(args) => attend::run(args),
+        Command::Completions(args) => Ok(args.run(Cli::command())?),
+        Command::Man(args) => Ok(args.run(Cli::command())?),
     }
 }

@@ -4,7 +4,7 @@ use attend_model::{Kernels, Pass, Step};
 use attend_ops::on_pool;
 
 use crate::search::{Beam, Criteria, EndAtLimit, Found, Greedy, Search, Strategy, search};
-use crate::{DecodeConfig, Result};
+use crate::{DecodeConfig, Observer, Result};
 
 /// Text in, text out.
 pub struct Translator<'a> {
@@ -12,6 +12,7 @@ pub struct Translator<'a> {
     tokenizers: &'a Tokenizers,
     config: &'a DecodeConfig,
     pass: Pass,
+    observer: &'a dyn Observer,
 }
 
 /// What a line was translated to.
@@ -21,6 +22,9 @@ pub struct Translation {
     pub hypotheses: Vec<Hypothesis>,
     /// Whether the best ended because of `decode.max_length` or `max_length_ratio`, not by itself.
     pub cut: bool,
+    /// Tokens of the source line, `</s>` included. If these are more than `decode.max_source_length`,
+    /// only so many were translated.
+    pub source_tokens: usize,
 }
 
 /// One translation of a line.
@@ -49,6 +53,7 @@ impl Translation {
                 score: 0.0,
             }],
             cut: false,
+            source_tokens: 1,
         }
     }
 }
@@ -66,28 +71,45 @@ impl<'a> Translator<'a> {
             tokenizers,
             config,
             pass,
+            observer: &(),
         }
     }
 
-    /// One entry per line, in order. An empty line has an empty translation. A line can be of any
-    /// length, but its translation ends at `decode.max_length`.
+    /// The same with an observer.
+    pub fn observed_by(self, observer: &'a dyn Observer) -> Self {
+        Self { observer, ..self }
+    }
+
+    /// One entry per line, in order. An empty line has an empty translation. Of a line that is longer
+    /// than `decode.max_source_length`, the beginning is translated.
     pub fn translate(&self, lines: &[impl AsRef<str> + Sync]) -> Result<Vec<Translation>> {
         on_pool(|| self.translate_here(lines))
     }
 
     fn translate_here(&self, lines: &[impl AsRef<str>]) -> Result<Vec<Translation>> {
-        let sources = self.tokenizers.require_source()?.encode_batch(lines)?;
+        let tokenizer = self.tokenizers.require_source()?;
+        let mut sources = tokenizer.encode_batch(lines)?;
         let mut translations = vec![Translation::empty(); lines.len()];
+        for (source, translation) in sources.iter_mut().zip(&mut translations) {
+            translation.source_tokens = source.len();
+            if source.len() > self.config.max_source_length {
+                source.truncate(self.config.max_source_length - 1);
+                source.push(tokenizer.eos());
+            }
+        }
         // A line without a token but `</s>` says nothing.
         let full: Vec<usize> = (0..lines.len())
             .filter(|&i| !lines[i].as_ref().trim().is_empty() && sources[i].len() > 1)
             .collect();
+        self.observer.advance(lines.len() - full.len());
         let lengths: Vec<usize> = full.iter().map(|&line| sources[line].len()).collect();
         let budget = self.config.batch_tokens / self.config.beam.max(1);
         for batch in batches_by_length(&lengths, budget) {
             let lines: Vec<usize> = batch.iter().map(|&i| full[i]).collect();
             let batch: Vec<&[u32]> = lines.iter().map(|&line| &*sources[line]).collect();
-            for (line, found) in lines.into_iter().zip(self.search(&batch)?) {
+            let all_found = self.search(&batch)?;
+            self.observer.advance(batch.len());
+            for (line, found) in lines.into_iter().zip(all_found) {
                 let limit = self.config.limit(sources[line].len());
                 translations[line].cut = found[0].tokens.len() >= limit;
                 let hypotheses = found.into_iter().map(|found| self.hypothesis(found));
@@ -100,7 +122,13 @@ impl<'a> Translator<'a> {
     fn search(&self, sources: &[&[u32]]) -> Result<Vec<Vec<Found>>> {
         let searches = sources.iter().map(|source| self.search_of(source.len()));
         let packed = Packed::of_sentences(sources).into();
-        search(self.model, &packed, searches.collect(), &self.pass)
+        search(
+            self.model,
+            &packed,
+            searches.collect(),
+            &self.pass,
+            self.observer,
+        )
     }
 
     /// The search of a sentence of this many source tokens.

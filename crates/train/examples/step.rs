@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use attend_batch::{Packed, Source};
 use attend_cli::ComputeArgs;
-use attend_data::{Batch, Batches, Corpus, Dataset, Position, Tokenizers};
+use attend_data::{Batch, Batches, Corpus, Dataset, Keep, Position, Tokenizers};
 use attend_model::{
     AttentionChoice, AttentionConfig, CellKind, Kernels, ModelConfig, Pass, RecurrentConfig,
     Seq2Seq, Tie, TransformerConfig, Vocabularies,
@@ -102,9 +102,12 @@ fn say(value: &impl Serialize) -> Result<()> {
 
 fn print_batches(config: &Path, count: usize, overrides: &[String]) -> Result<()> {
     let Config { data, seed, .. } = Config::read(config, overrides)?;
-    let corpus = Corpus::read(&data.train, &data.source, &data.target)?;
-    let tokenizers = Tokenizers::from_config(&data.tokenizer, &corpus)?;
-    let (dataset, _) = Dataset::encode(&corpus, &tokenizers, Some(data.max_length))?;
+    let corpus = Corpus::read(&data.train, &data.source, &data.target, &())?;
+    let tokenizers = Tokenizers::from_config(&data.tokenizer, &corpus, &())?;
+    let keep = Keep::ToTrain {
+        max_length: data.max_length,
+    };
+    let (dataset, _) = Dataset::encode(&corpus, &tokenizers, keep, &())?;
     let mut batches = Batches::new(dataset.into(), data.batch_tokens, seed, Position::START)?;
     let sentences = |side: &Packed| side.iter().map(<[u32]>::to_vec).collect();
     let pairs = |batch: Batch| match &batch.source {

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use attend_data::Tokenizers;
 use attend_infer::run::RunFolder;
-use attend_infer::{Bundle, vocabularies};
+use attend_infer::{Bundle, BundleConfig, vocabularies};
 use candle_core::{Device, Tensor};
 
 use crate::{Config, Error, Result, storage};
@@ -53,13 +53,12 @@ pub fn average(folder: &Path, last: usize, out: Option<PathBuf>) -> Result<Avera
         *sum = (&*sum / last as f64)?;
     }
     let tokenizers = tokenizers.ok_or_else(|| Error::no_checkpoint(folder))?;
-    let files = Bundle::files(
-        &config.model,
+    let bundle = BundleConfig::new(
+        config.model,
         vocabularies(&tokenizers),
-        &tokenizers,
-        &config.decode,
-        &sums,
-    )?;
+        config.data.max_length,
+    );
+    let files = Bundle::files(&bundle, &tokenizers, &config.decode, &sums)?;
     storage::write_folder(&out, &files)?;
     Ok(Averaged { folder: out, steps })
 }

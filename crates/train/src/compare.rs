@@ -7,9 +7,9 @@ use attend_infer::run::{Checkpoint, RunFolder};
 use candle_core::Device;
 
 use crate::checkpoint::config_of;
-use crate::{Difference, Result, differences};
+use crate::{Config, Difference, Metric, Result, differences};
 
-/// Two runs beside each other, by their newest sound checkpoints.
+/// Two runs side by side, by their newest checkpoints that are not damaged.
 #[derive(Debug)]
 pub struct Comparison {
     /// Differences in what the runs were made from, and by which program.
@@ -17,8 +17,8 @@ pub struct Comparison {
     pub config: Vec<Difference>,
     /// Of each run.
     pub steps: [u64; 2],
-    /// Of each run.
-    pub best: [Option<f64>; 2],
+    /// Of each run, with its metric. The loss has a minus sign.
+    pub best: [Option<(Metric, f64)>; 2],
     /// The step of the first line that differs in the logs, except for times.
     pub first_difference: Option<u64>,
     pub parameters: Parameters,
@@ -39,7 +39,7 @@ pub enum Parameters {
 }
 
 impl Comparison {
-    /// Whether nothing but the folders' names and the time they took tells them apart.
+    /// Whether the runs differ only in the names of their folders and in the time they took.
     pub fn is_same(&self) -> bool {
         let same_config = self.config.iter().all(|difference| difference.key == "out");
         self.provenance.is_empty()
@@ -66,7 +66,10 @@ impl fmt::Display for Comparison {
         }
         let [first, second] = self.best;
         if first != second {
-            let text = |value: Option<f64>| value.map_or("none".into(), |value| value.to_string());
+            let text = |best: Option<(Metric, f64)>| match best {
+                Some((metric, value)) => metric.describe(value),
+                None => "none".to_string(),
+            };
             writeln!(f, "best: {} → {}", text(first), text(second))?;
         }
         match self.first_difference {
@@ -88,7 +91,7 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// Compares the newest sound checkpoints of two runs, and their logs.
+/// Compares the newest checkpoints of two runs that are not damaged, and their logs.
 pub fn compare(a: &Path, b: &Path) -> Result<Comparison> {
     let (a, b) = (RunFolder::new(a), RunFolder::new(b));
     let (first, second) = (a.newest()?, b.newest()?);
@@ -104,13 +107,17 @@ pub fn compare(a: &Path, b: &Path) -> Result<Comparison> {
             after: Some(short(other)),
         })
     });
-    let best = |checkpoint: &Checkpoint| checkpoint.state.best.map(|best| best.value);
+    let configs = [config_of(&first)?, config_of(&second)?];
+    let best = |checkpoint: &Checkpoint, config: &Config| {
+        let best = checkpoint.state.best?;
+        Some((config.train.metric, best.value))
+    };
     let same_steps = first.state.step == second.state.step;
     Ok(Comparison {
         provenance: provenance.collect(),
-        config: differences(&config_of(&first)?, &config_of(&second)?),
+        config: differences(&configs[0], &configs[1]),
         steps: [first.state.step, second.state.step],
-        best: [best(&first), best(&second)],
+        best: [best(&first, &configs[0]), best(&second, &configs[1])],
         first_difference: first_difference(&a, &b, same_steps)?,
         parameters: parameters(&first, &second)?,
         same_state: first.has_state_of(&second),
@@ -147,7 +154,7 @@ fn parameters(a: &Checkpoint, b: &Checkpoint) -> Result<Parameters> {
     })
 }
 
-/// The step of the first line in which two logs differ by more than the time it took.
+/// The step of the first line in which two logs differ, except for times.
 fn first_difference(a: &RunFolder, b: &RunFolder, same_steps: bool) -> Result<Option<u64>> {
     let lines = |run: &RunFolder| -> Result<Vec<serde_json::Value>> {
         let mut lines = run.event_log()?.unwrap_or_default().without_times();
@@ -157,7 +164,7 @@ fn first_difference(a: &RunFolder, b: &RunFolder, same_steps: bool) -> Result<Op
     let (a, b) = (lines(a)?, lines(b)?);
     let differs = a.iter().zip(&b).find(|(a, b)| a != b);
     let differs = differs.map(|(a, _)| a);
-    // Of logs of equal length in steps, neither may have more lines.
+    // If both runs are at the same step, neither log may have more lines than the other.
     let (short, long) = if a.len() < b.len() {
         (&a, &b)
     } else {

@@ -1,3 +1,4 @@
+use attend_cli::Bars;
 use attend_data::{Corpus, Paths};
 
 use crate::{Config, Result};
@@ -28,5 +29,5 @@ fn read_if_any(config: &Config, paths: Option<&Paths>) -> Result<Option<Corpus>>
 
 fn read(config: &Config, paths: &Paths) -> Result<Corpus> {
     let data = &config.data;
-    Ok(Corpus::read(paths, &data.source, &data.target)?)
+    Ok(Corpus::read(paths, &data.source, &data.target, &Bars)?)
 }

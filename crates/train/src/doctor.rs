@@ -1,4 +1,4 @@
-//! Whether a run is sound, and what is not.
+//! Checks a run for damage.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,11 +16,11 @@ use crate::{Config, Error, Result, storage};
 #[derive(Debug, Default)]
 pub struct Diagnosis {
     pub findings: Vec<Finding>,
-    /// The newest sound checkpoint: where `train resume` would go on.
+    /// The newest checkpoint that is not damaged: `train resume` continues from it.
     pub resumes_from: Option<u64>,
 }
 
-/// One thing that was looked at.
+/// The result of checking one file, folder or link.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
     pub what: String,
@@ -31,13 +31,13 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Intact,
-    /// Not as it should be, but nothing is lost.
+    /// Unexpected, but nothing is lost.
     Warning,
     Damaged,
 }
 
 impl Diagnosis {
-    /// Whether all of it is sound, and the run can be resumed.
+    /// Whether nothing is damaged, and the run can be resumed.
     pub fn is_intact(&self) -> bool {
         let damaged = |finding: &Finding| finding.verdict == Verdict::Damaged;
         self.resumes_from.is_some() && !self.findings.iter().any(damaged)
@@ -57,21 +57,21 @@ impl fmt::Display for Diagnosis {
         let width = self.findings.iter().map(|finding| finding.what.len()).max();
         for finding in &self.findings {
             let verdict = match finding.verdict {
-                Verdict::Intact => "sound",
-                Verdict::Warning => "odd",
+                Verdict::Intact => "ok",
+                Verdict::Warning => "warning",
                 Verdict::Damaged => "DAMAGED",
             };
             let (what, detail, width) = (&finding.what, &finding.detail, width.unwrap_or(0));
             writeln!(f, "{what:width$}  {verdict:7}  {detail}")?;
         }
         match self.resumes_from {
-            Some(step) => write!(f, "`train resume` goes on from step {step}"),
-            None => write!(f, "no checkpoint is sound: this run cannot be resumed"),
+            Some(step) => write!(f, "`train resume` continues from step {step}"),
+            None => write!(f, "every checkpoint is damaged: this run cannot be resumed"),
         }
     }
 }
 
-/// Reads all of a run, and changes nothing.
+/// Checks every file of a run. Changes nothing.
 pub fn diagnose(folder: &Path) -> Result<Diagnosis> {
     let run = RunFolder::new(folder);
     if !run.is_used()? {
@@ -80,46 +80,51 @@ pub fn diagnose(folder: &Path) -> Result<Diagnosis> {
     let mut diagnosis = Diagnosis::default();
     if let LockState::Held { pid } = run.lock() {
         let process = pid.map_or("a process".into(), |id| format!("process {id}"));
-        let detail = format!("{process} trains here now: what it is writing may look odd");
+        let detail =
+            format!("{process} is training here now: files that it is writing may look incomplete");
         diagnosis.add("lock", Verdict::Warning, detail);
     }
     let config = run.config_path();
     match Config::read_run(&config, &[]) {
         Err(_) if !config.exists() => {
-            let detail = "missing; `train resume` takes that of the checkpoint";
+            let detail = "missing; `train resume` takes the one in the checkpoint";
             diagnosis.add("config.toml", Verdict::Warning, detail);
         }
         Ok(_) => diagnosis.add("config.toml", Verdict::Intact, ""),
         Err(error) => diagnosis.add("config.toml", Verdict::Damaged, error.to_string()),
     }
+    let mut damaged = Vec::new();
     for step in run.steps()? {
         let name = RunFolder::checkpoint_name(step);
         match run
             .checkpoint(step)
             .map_err(Error::from)
-            .and_then(|sound| contents(&sound))
+            .and_then(|checkpoint| contents(&checkpoint))
         {
             Ok(detail) => {
                 diagnosis.add(name, Verdict::Intact, detail);
                 diagnosis.resumes_from = Some(step);
             }
-            Err(error) => diagnosis.add(name, Verdict::Damaged, error.to_string()),
+            Err(error) => {
+                diagnosis.add(name, Verdict::Damaged, error.to_string());
+                damaged.push(step);
+            }
         }
     }
     for link in [Link::Last, Link::Best] {
-        pointer(&run, link, &mut diagnosis);
+        check_link(&run, link, &damaged, &mut diagnosis);
     }
     log(&run, &mut diagnosis);
     for left in storage::leftovers(folder)? {
-        let detail = "left by a process that ended half way; `train resume` sets it right";
+        let detail = "left by a process that was killed; `train resume` cleans it up";
         diagnosis.add(left, Verdict::Warning, detail);
     }
     Ok(diagnosis)
 }
 
-/// Looks into a checkpoint whose files are what was written; says what it holds.
+/// Checks the contents of a checkpoint whose files have the right hashes, and describes them.
 fn contents(checkpoint: &Checkpoint) -> Result<String> {
-    config_of(checkpoint)?;
+    let config = config_of(checkpoint)?;
     let (parameters, moments) = (
         checkpoint.parameters(&Device::Cpu)?,
         checkpoint.optimizer(&Device::Cpu)?,
@@ -133,7 +138,10 @@ fn contents(checkpoint: &Checkpoint) -> Result<String> {
     let count: usize = parameters.values().map(Tensor::elem_count).sum();
     let state = &checkpoint.state;
     let best = match state.best {
-        Some(best) => format!(", best {:.4} at step {}", best.value, best.step),
+        Some(best) => {
+            let value = config.train.metric.describe(best.value);
+            format!(", best {value} at step {}", best.step)
+        }
         None => String::new(),
     };
     let skipped = match state.health.skipped {
@@ -149,18 +157,26 @@ fn contents(checkpoint: &Checkpoint) -> Result<String> {
 fn finite(tensors: &HashMap<String, Tensor>, path: PathBuf) -> Result<()> {
     for (name, tensor) in tensors {
         if !norm_of_all([tensor], Kernels::Fused)?.is_finite() {
-            let problem = format!("`{name}` has values that are not finite");
+            let problem = format!("`{name}` has non-finite values");
             return Err(Error::damaged(path, problem));
         }
     }
     Ok(())
 }
 
-fn pointer(run: &RunFolder, link: Link, diagnosis: &mut Diagnosis) {
+/// Checks where a link leads. `damaged` are the steps of damaged checkpoints.
+fn check_link(run: &RunFolder, link: Link, damaged: &[u64], diagnosis: &mut Diagnosis) {
+    let leads_to_damage = run
+        .linked_step(link)
+        .is_some_and(|step| damaged.contains(&step));
     let (verdict, detail) = match run.link(link) {
+        LinkTarget::Checkpoint(target) if leads_to_damage => {
+            let detail = format!("→ {}, which is damaged", target.display());
+            (Verdict::Damaged, detail)
+        }
         LinkTarget::Checkpoint(target) => (Verdict::Intact, format!("→ {}", target.display())),
         LinkTarget::Dangling(target) => {
-            let detail = format!("→ {}, which is not there", target.display());
+            let detail = format!("→ {}, which does not exist", target.display());
             (Verdict::Warning, detail)
         }
         LinkTarget::Folder => (Verdict::Warning, "a folder, not a link".into()),
@@ -170,7 +186,7 @@ fn pointer(run: &RunFolder, link: Link, diagnosis: &mut Diagnosis) {
     diagnosis.add(link.name(), verdict, detail);
 }
 
-/// Every line is whole, and training steps rise.
+/// Checks that every line can be read, and that steps are in ascending order.
 fn log(run: &RunFolder, diagnosis: &mut Diagnosis) {
     let name = "metrics.jsonl";
     let log = match run.event_log() {

@@ -72,6 +72,18 @@ pub enum Error {
         limit: MemorySize,
         needed: MemorySize,
     },
+    #[error(
+        "this training needs about {} of memory, but this machine has {}",
+        needed.rounded(), available.rounded()
+    )]
+    TooLarge {
+        needed: MemorySize,
+        available: MemorySize,
+    },
+    #[error("{} is not empty, and is not the folder of a run", .0.display())]
+    ForeignFolder(PathBuf),
+    #[error("{} was removed or replaced while it was trained in", .0.display())]
+    FolderGone(PathBuf),
     #[error("cannot {action} {}: {source}", program.display())]
     Process {
         /// Such as "start".
@@ -145,6 +157,15 @@ impl Error {
             }
             Error::MemoryLimit { .. } => {
                 "raise train.max_memory, or make the model or its vocabulary smaller".to_string()
+            }
+            Error::TooLarge { .. } => {
+                "make the model or its vocabulary smaller, lower data.batch_tokens, set train.max_memory to compute batches in parts, or try it anyway with `--ignore-memory`".to_string()
+            }
+            Error::ForeignFolder(_) => {
+                "choose a new or an empty folder for `out`".to_string()
+            }
+            Error::FolderGone(_) => {
+                "nothing more can be saved there: start a new run, or resume a copy of this one".to_string()
             }
             Error::FewCheckpoints { .. } => {
                 "ask for fewer with --last; train.keep says how many a run keeps".to_string()

@@ -37,11 +37,7 @@ impl Judge {
 
     /// Records a validation. Returns whether it is the best so far.
     pub(crate) fn record(&mut self, validation: &Validation, state: &mut TrainerState) -> bool {
-        let value = match self.metric {
-            Metric::Loss => -validation.loss,
-            Metric::Bleu => validation.bleu.unwrap_or(0.0),
-            Metric::Chrf => validation.chrf.unwrap_or(0.0),
-        };
+        let value = self.metric.value(validation);
         let better = value.is_finite() && state.best.is_none_or(|best| value > best.value);
         if better {
             self.replaced = Some(Record {

@@ -12,7 +12,9 @@ mod drift;
 mod error;
 mod health;
 mod judge;
+mod listing;
 mod log;
+mod machine;
 mod memory_budget;
 mod memory_size;
 mod open;
@@ -37,6 +39,8 @@ pub use config::{AdamConfig, Config, Metric, OnSaveError, TrainConfig};
 pub use doctor::{Diagnosis, Finding, Verdict, diagnose};
 pub use drift::{Difference, differences};
 pub use error::{Error, Result};
+pub use listing::{Listing, RunSummary, list_runs};
+pub use machine::machine_memory;
 pub use memory_size::MemorySize;
 pub use open::{ResumeOptions, Start};
 pub use optimizer::Optimizer;
@@ -61,6 +65,8 @@ pub enum Ending {
 
 /// Trains until a limit, patience or a signal ends it. Everything is saved when it returns.
 pub fn train(run: &mut Run, stop: &Stop) -> Result<Ending> {
+    stop.defer();
+    run.complete_validation(stop)?;
     let ending = loop {
         if let Some(ending) = run.ending(stop) {
             break ending;
@@ -72,7 +78,7 @@ pub fn train(run: &mut Run, stop: &Stop) -> Result<Ending> {
         }
         run.update(&mut update)?;
         run.report(&update)?;
-        let improved = run.validation_due() && run.validate()?;
+        let improved = run.validation_due() && run.validate(stop)?;
         if improved || run.save_due() {
             run.save_or_warn()?;
         }

@@ -1,10 +1,9 @@
-//! An event becomes a line of `metrics.jsonl` and a line (or a bar) on the terminal.
+//! An event becomes a line of `metrics.jsonl` and a line on the terminal.
 
-use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use attend_infer::run::{Event, RunFolder};
-use indicatif::{ProgressBar, ProgressStyle};
+use attend_cli::{Bar, bar, print_line};
+use attend_infer::run::{Event, RunFolder, TimedEvent};
 
 use crate::storage::{self, Journal};
 use crate::{OnSaveError, Result};
@@ -13,12 +12,12 @@ use crate::{OnSaveError, Result};
 pub(crate) struct Log {
     journal: Journal,
     on_error: OnSaveError,
-    bar: Option<ProgressBar>,
+    bar: Option<Bar>,
 }
 
 impl Log {
-    /// Opens a run's `metrics.jsonl`; lines after `step`, which a resumed run will write again, are
-    /// dropped, so that each is there once.
+    /// Opens a run's `metrics.jsonl`. Lines after `step` are dropped: the resumed run writes them again.
+    /// `steps` is the step at which training ends, for the bar.
     pub(crate) fn open(
         run: &RunFolder,
         step: u64,
@@ -31,23 +30,31 @@ impl Log {
         if kept != old.bytes() {
             storage::write_file(&path, &kept)?;
         }
+        let bar = bar(Some(steps));
+        bar.start_at(step);
         Ok(Self {
             journal: Journal::open(&path)?,
             on_error,
-            bar: io::stderr().is_terminal().then(|| bar(step, steps)),
+            bar: Some(bar),
         })
     }
 
     pub(crate) fn event(&mut self, event: &Event) -> Result<()> {
-        let line = serde_json::to_string(event).map_err(candle_core::Error::wrap)?;
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+        let milliseconds = since_1970.unwrap_or_default().as_millis();
+        let line = TimedEvent {
+            event,
+            time: milliseconds as f64 / 1000.0,
+        };
+        let line = serde_json::to_string(&line).map_err(candle_core::Error::wrap)?;
         let written = self.journal.append(&line);
         self.or_warn(written)?;
-        match (&self.bar, event) {
-            (Some(bar), Event::Step(step)) => bar.set_message(format!(
-                "loss {:.3} · {:.0} tok/s · lr {:.2e}",
-                step.loss, step.tokens_per_second, step.learning_rate
-            )),
-            _ => self.print(&event.to_string()),
+        print_line(&event.to_string());
+        if let (Some(bar), Event::Step(step)) = (&self.bar, event) {
+            bar.set_message(format!(
+                "loss {:.3} · {:.0} tok/s",
+                step.loss, step.tokens_per_second
+            ));
         }
         Ok(())
     }
@@ -60,8 +67,8 @@ impl Log {
     fn or_warn(&self, result: Result<()>) -> Result<()> {
         match (result, self.on_error) {
             (Err(error), OnSaveError::Warn) => {
-                self.print(&format!(
-                    "warning: {error}; it is tried again with the next line"
+                print_line(&format!(
+                    "warning: {error}; trying again with the next line"
                 ));
                 Ok(())
             }
@@ -69,42 +76,22 @@ impl Log {
         }
     }
 
-    /// One step further.
+    /// Shows that a step is done.
     pub(crate) fn advance(&self, step: u64) {
         if let Some(bar) = &self.bar {
             bar.set_position(step);
         }
     }
 
-    /// A line for people, on standard error.
+    /// Prints a line for people, on standard error.
     pub(crate) fn print(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| to_stderr(line)),
-            None => to_stderr(line),
-        }
+        print_line(line);
     }
 
-    pub(crate) fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+    /// Removes the bar: no more steps come.
+    pub(crate) fn finish(&mut self) {
+        self.bar = None;
     }
-}
-
-fn to_stderr(line: &str) {
-    // Nobody is left to tell if standard error is gone.
-    let _ = writeln!(io::stderr(), "{line}");
-}
-
-fn bar(step: u64, steps: u64) -> ProgressBar {
-    let bar = ProgressBar::new(steps).with_position(step);
-    let template = "{bar:12} step {pos}/{len} · {msg} · {eta} left";
-    let style = ProgressStyle::with_template(template);
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.set_message("starting");
-    bar.enable_steady_tick(Duration::from_millis(500));
-    bar.reset_eta();
-    bar
 }
 
 #[cfg(test)]

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use attend_cli::{ComputeArgs, release_memory};
+use attend_cli::{CompletionsArgs, ComputeArgs, ManArgs, VERSION, release_memory};
 use attend_infer::metrics;
 use attend_ops::on_pool;
 use attend_train::{
     Compute, Config, Ending, Error, Experiment, Profile, ResumeOptions, Run, Start, Stop,
-    Translated, average, compare, diagnose, train,
+    Translated, average, compare, diagnose, list_runs, machine_memory, train,
 };
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 /// Trains translation models from a config.
 #[derive(Parser)]
-#[command(version)]
+#[command(name = "train", version = &**VERSION)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -36,7 +36,7 @@ enum Command {
         #[arg(long)]
         profile: bool,
         #[command(flatten)]
-        compute: ComputeArgs,
+        compute: TrainComputeArgs,
     },
     /// Continue a run from its last checkpoint; the result is the same as without the interruption
     Resume {
@@ -53,7 +53,7 @@ enum Command {
         #[arg(long)]
         profile: bool,
         #[command(flatten)]
-        compute: ComputeArgs,
+        compute: TrainComputeArgs,
     },
     /// Average the parameters of a run's last checkpoints into a bundle that `infer` can use
     Average {
@@ -79,6 +79,12 @@ enum Command {
         #[command(flatten)]
         compute: ComputeArgs,
     },
+    /// List the runs in a folder: state, step, best validation, size and age
+    Ls {
+        /// The folder that holds the runs, or one run
+        #[arg(default_value = "runs")]
+        folder: PathBuf,
+    },
     /// Check a run for damage
     Doctor {
         /// The run's folder
@@ -99,6 +105,19 @@ enum Command {
         #[arg(long)]
         schema: bool,
     },
+    /// Print the completions for a shell, such as `train completions bash > /etc/bash_completion.d/train`
+    Completions(CompletionsArgs),
+    /// Print the manual page, such as `train man | man -l -`
+    Man(ManArgs),
+}
+
+#[derive(Args)]
+struct TrainComputeArgs {
+    #[command(flatten)]
+    compute: ComputeArgs,
+    /// Train even if the training needs more memory than this machine has, by estimate
+    #[arg(long, help_heading = "Computing")]
+    ignore_memory: bool,
 }
 
 #[derive(Args)]
@@ -153,8 +172,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             } else {
                 Start::New
             };
-            let compute = start_computing(&compute)?;
             let stop = Stop::listen().context("cannot listen for signals")?;
+            let compute = compute.start()?;
             on_pool(|| train_and_test(Run::start(config, start, compute)?, &stop, profile))
         }
         Command::Resume {
@@ -164,8 +183,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             profile,
             compute,
         } => {
-            let compute = start_computing(&compute)?;
             let stop = Stop::listen().context("cannot listen for signals")?;
+            let compute = compute.start()?;
             let options = ResumeOptions { overrides, allow };
             on_pool(|| train_and_test(Run::resume(&run, &options, compute)?, &stop, profile))
         }
@@ -194,6 +213,10 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             let verification = experiment.perform()?;
             print_result(&verification, verification.is_exact())
         }
+        Command::Ls { folder } => {
+            writeln!(io::stdout(), "{}", list_runs(&folder)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Doctor { run } => {
             let diagnosis = diagnose(&run)?;
             print_result(&diagnosis, diagnosis.is_intact())
@@ -204,6 +227,14 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Config { schema: true, .. } => {
             writeln!(io::stdout(), "{}", Config::schema())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Completions(args) => {
+            args.run(Cli::command())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man(args) => {
+            args.run(Cli::command())?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Config { source, .. } => {
@@ -218,9 +249,17 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn start_computing(args: &ComputeArgs) -> Result<Compute, attend_cli::Error> {
-    let (device, kernels) = args.start()?;
-    Ok(Compute { device, kernels })
+impl TrainComputeArgs {
+    fn start(&self) -> Result<Compute, attend_cli::Error> {
+        let (device, kernels) = self.compute.start()?;
+        // A GPU has memory of its own, which is not checked.
+        let checked = device.is_cpu() && !self.ignore_memory;
+        Ok(Compute {
+            device,
+            kernels,
+            memory: checked.then(machine_memory).flatten(),
+        })
+    }
 }
 
 /// Prints a report. The exit status is 0 only if its result is good.

@@ -1,7 +1,7 @@
 use attend_data::{Batch, Dataset};
 use attend_model::{BatchSize, Footprint};
 
-use crate::{Error, MemorySize, Result, TrainConfig};
+use crate::{Config, Error, MemorySize, Result, TrainConfig};
 
 /// The memory that a training may take. What a batch takes is computed, not measured, so that the
 /// same config always cuts the same batches.
@@ -20,16 +20,18 @@ const TOKEN: u64 = 4;
 const PAIR: u64 = 64;
 
 impl MemoryBudget {
-    pub(crate) fn new(
-        config: &TrainConfig,
-        footprint: Footprint,
-        dataset: &Dataset,
-    ) -> Result<Self> {
+    /// Bytes that training takes whatever the data are.
+    pub(crate) fn of_model(config: &TrainConfig, footprint: &Footprint) -> u64 {
+        PROGRAM.saturating_add(footprint.optimizer_bytes(config.moving_average.is_some()))
+    }
+
+    /// An error if `train.max_memory` has no room for the model and the data.
+    pub(crate) fn new(config: &Config, footprint: Footprint, dataset: &Dataset) -> Result<Self> {
         let lengths = (0..dataset.len()).map(|pair| dataset.lengths(pair));
         let tokens: usize = lengths.map(|lengths| lengths.source + lengths.target).sum();
         let data = TOKEN * tokens as u64 + PAIR * dataset.len() as u64;
-        let fixed = PROGRAM + footprint.optimizer_bytes(config.moving_average.is_some()) + data;
-        let limit = config.max_memory.map(|limit| limit.0);
+        let fixed = Self::of_model(&config.train, &footprint) + data;
+        let limit = config.train.max_memory.map(|limit| limit.0);
         match limit.filter(|&limit| limit <= fixed) {
             Some(limit) => Err(Error::MemoryLimit {
                 limit: MemorySize(limit),
@@ -41,6 +43,23 @@ impl MemoryBudget {
                 footprint,
             }),
         }
+    }
+
+    /// Bytes that training takes at most, with the batches of this dataset.
+    pub(crate) fn most(&self, dataset: &Dataset, batch_tokens: usize) -> u64 {
+        let lengths = (0..dataset.len()).map(|pair| dataset.lengths(pair));
+        let longest = lengths.fold((0, 0), |(source, target), lengths| {
+            (source.max(lengths.source), target.max(lengths.target))
+        });
+        // A pair that is longer than a batch is a batch of its own.
+        let largest = BatchSize {
+            source: batch_tokens.max(longest.0),
+            target: batch_tokens.max(longest.1),
+            longest_source: longest.0,
+            longest_target: longest.1,
+        };
+        let needed = self.needed(largest);
+        self.limit.map_or(needed, |limit| limit.min(needed))
     }
 
     /// Bytes that training takes at most on such a batch.

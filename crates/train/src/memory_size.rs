@@ -17,6 +17,17 @@ const UNITS: [(char, u64); 4] = [
     ('K', 1 << 10),
 ];
 
+impl MemorySize {
+    /// The size to about two digits, for people: "24.6G", "850M".
+    pub(crate) fn rounded(self) -> String {
+        let unit = UNITS.iter().find(|(_, size)| self.0 >= *size);
+        let (letter, size) = unit.unwrap_or(&('K', 1 << 10));
+        let number = self.0 as f64 / *size as f64;
+        let decimals = usize::from(number < 99.95);
+        format!("{number:.decimals$}{letter}")
+    }
+}
+
 impl FromStr for MemorySize {
     type Err = String;
 
@@ -84,6 +95,14 @@ mod tests {
             let size: MemorySize = text.parse().unwrap();
             assert_eq!((size.0, size.to_string()), (bytes, printed.to_string()));
             assert_eq!(printed.parse(), Ok(size));
+        }
+        for (bytes, rounded) in [
+            (0, "0.0K"),
+            (850 << 20, "850M"),
+            (3 << 29, "1.5G"),
+            (u64::MAX, "16777216T"),
+        ] {
+            assert_eq!(MemorySize(bytes).rounded(), rounded);
         }
         for text in ["", "G", "six", "-1G", "0", "1e300G", "NaN"] {
             assert!(text.parse::<MemorySize>().is_err(), "{text}");

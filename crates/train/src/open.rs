@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use attend_data::{Position, Tokenizers};
-use attend_infer::run::{Checkpoint, Link, RunFolder, TrainerState};
+use attend_infer::run::{Checkpoint, Content, Link, RunFolder, TrainerState};
+use attend_model::Vocabularies;
 
 use crate::checkpoint::config_of;
 use crate::compute::Compute;
@@ -11,6 +12,7 @@ use crate::config::Config;
 use crate::corpora::{self, Corpora};
 use crate::drift::{self, Changes};
 use crate::judge::Judge;
+use crate::memory_budget::MemoryBudget;
 use crate::setup::{DataChanges, Setup};
 use crate::storage::{self, Lock};
 use crate::{Error, Result, Run};
@@ -42,6 +44,7 @@ impl Run {
         let folder = RunFolder::new(&config.out);
         check_unused(&folder, start)?;
         config.data.check_files()?;
+        check_model_size(&config, &compute)?;
         corpora::test_set(&config)?; // an error now rather than at the end
         let corpora = Corpora::read(&config)?;
         // Writes a file and removes it, so after all checks that only read.
@@ -160,12 +163,27 @@ impl ResumeOptions {
     }
 }
 
-/// Whether a new run may be written there.
+/// An error if a new run may not be written there.
 fn check_unused(folder: &RunFolder, start: Start) -> Result<()> {
-    if start == Start::New && folder.is_used()? {
-        return Err(Error::UsedFolder(folder.path().to_path_buf()));
+    let path = || folder.path().to_path_buf();
+    match folder.content()? {
+        Content::Nothing => Ok(()),
+        Content::Other => Err(Error::ForeignFolder(path())),
+        Content::Run if start == Start::New && folder.is_used()? => Err(Error::UsedFolder(path())),
+        Content::Run => Ok(()),
     }
-    Ok(())
+}
+
+/// An error if the model is too large for this machine with the smallest of vocabularies, before time is
+/// spent on its data.
+fn check_model_size(config: &Config, compute: &Compute) -> Result<()> {
+    let smallest = 4; // `</s>`, `<unk>`, `<pad>` and one more
+    let footprint = config.model.footprint(Vocabularies {
+        source: Some(smallest),
+        target: smallest,
+        joint: config.data.tokenizer.is_joint(),
+    })?;
+    compute.check_memory(MemoryBudget::of_model(&config.train, &footprint))
 }
 
 /// Removes the files of a run, and no others that the folder may hold.

@@ -1,8 +1,7 @@
-use std::sync::Arc;
 use std::time::Instant;
 
-use attend_infer::Bundle;
 use attend_infer::run::{Event, Link, TestScores, TrainerState};
+use attend_infer::{Bundle, Observer, Translator};
 use attend_model::Seq2Seq;
 use attend_ops::profile;
 
@@ -13,7 +12,7 @@ use crate::judge::Judge;
 use crate::log::Log;
 use crate::optimizer::Optimizer;
 use crate::saver::{Saver, Snapshot};
-use crate::validate::{Translated, Validator};
+use crate::validate::Translated;
 use crate::{Ending, Result, Stop, corpora};
 
 /// A training in progress: everything that the loop uses.
@@ -77,15 +76,28 @@ impl Run {
         due(self.state.step, self.config.train.save_every)
     }
 
-    /// Measures the model on the validation set. Returns whether it is the best so far.
-    pub fn validate(&mut self) -> Result<bool> {
+    /// Validates if a signal interrupted that, before this process was started.
+    pub fn complete_validation(&mut self, stop: &Stop) -> Result<()> {
+        if self.state.validation_interrupted && self.validate(stop)? {
+            self.saver.forget_last(); // the checkpoint does not know yet that it is the best
+            self.save_or_warn()?;
+        }
+        Ok(())
+    }
+
+    /// Measures the model on the validation set. Returns whether it is the best so far. A signal interrupts it,
+    /// and then it is done again when the run is resumed.
+    pub fn validate(&mut self, stop: &Stop) -> Result<bool> {
         let Some(validator) = self.judge.validator() else {
             return Ok(false);
         };
         let (model, kernels, step) = (&*self.model, self.compute.kernels, self.state.step);
-        let validate = || validator.validate(model, step, kernels);
-        let (mut validation, translated) =
-            profile::paused(|| self.optimizer.with_average(validate))?;
+        let validate = || validator.validate(model, step, kernels, stop);
+        let validated = profile::paused(|| self.optimizer.with_average(validate))?;
+        self.state.validation_interrupted = validated.is_none();
+        let Some((mut validation, translated)) = validated else {
+            return Ok(false);
+        };
         validation.best = self.judge.record(&validation, &mut self.state);
         let best = validation.best;
         self.log.event(&Event::Validation(validation))?;
@@ -146,8 +158,12 @@ impl Run {
         };
         let (step, bundle) = self.open_best()?;
         // The config's own decode settings, which may be newer than the checkpoint's.
-        let validator = Validator::new(test, Arc::new(bundle.tokenizers), &self.config)?;
-        let translated = validator.translate_all(&*bundle.model, self.compute.kernels)?;
+        let decode = &self.config.decode;
+        let kernels = self.compute.kernels;
+        let translator = Translator::new(&*bundle.model, &bundle.tokenizers, decode, kernels);
+        let bar = TestBar(attend_cli::bar(Some(test.len() as u64)));
+        let translated =
+            Translated::new(&translator.observed_by(&bar), &test.source, &test.target)?;
         self.log.event(&Event::Test(TestScores {
             step,
             bleu: translated.bleu.score,
@@ -177,6 +193,15 @@ impl Run {
             }
             opened => opened,
         }
+    }
+}
+
+/// Shows how much of the test set is translated.
+struct TestBar(attend_cli::Bar);
+
+impl Observer for TestBar {
+    fn advance(&self, lines: usize) {
+        self.0.advance(lines as u64);
     }
 }
 

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use attend_data::Tokenizers;
 use attend_infer::run::{Provenance, RunFolder, TrainerState};
-use attend_infer::{Bundle, vocabularies};
+use attend_infer::{Bundle, BundleConfig, vocabularies};
 use attend_model::Kernels;
 use attend_ops::{norm_of_all, profile};
 
@@ -23,7 +23,7 @@ pub(crate) struct Saver {
     on_error: OnSaveError,
     /// The step of the last checkpoint.
     saved: Option<u64>,
-    _lock: Lock,
+    lock: Lock,
 }
 
 /// What a checkpoint is made from.
@@ -50,7 +50,7 @@ impl Saver {
             keep: config.train.keep,
             on_error: config.train.on_save_error,
             saved: None,
-            _lock: lock,
+            lock,
         }
     }
 
@@ -61,6 +61,16 @@ impl Saver {
     /// The step of the last checkpoint.
     pub(crate) fn saved(&self) -> Option<u64> {
         self.saved
+    }
+
+    /// The next save is done, even if the step has a checkpoint.
+    pub(crate) fn forget_last(&mut self) {
+        self.saved = None;
+    }
+
+    /// An error if the run's folder is no longer there.
+    pub(crate) fn check_folder(&self) -> Result<()> {
+        self.lock.check(&self.folder)
     }
 
     /// Writes a checkpoint of this step, once. Parameters that are not finite are an error.
@@ -74,18 +84,18 @@ impl Saver {
         if self.saved == Some(state.step) {
             return Ok(());
         }
+        self.check_folder()?;
         let (parameters, moments) = (optimizer.parameters(), optimizer.state());
         let tensors = parameters.values().chain(moments.values());
         if !profile::paused(|| norm_of_all(tensors, kernels))?.is_finite() {
             return Err(Error::NotFinite { step: state.step });
         }
-        let bundle = Bundle::files(
-            &config.model,
+        let bundle = BundleConfig::new(
+            config.model.clone(),
             vocabularies(&self.tokenizers),
-            &self.tokenizers,
-            &config.decode,
-            &parameters,
-        )?;
+            config.data.max_length,
+        );
+        let bundle = Bundle::files(&bundle, &self.tokenizers, &config.decode, &parameters)?;
         log.sync()?; // a checkpoint never has a step that the log lacks
         self.checkpoints.write(Content {
             state,

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use attend_data::{Batches, Dataset, Tokenizers};
+use attend_cli::Bars;
+use attend_data::{Batches, Dataset, Keep, Tokenizers};
 use attend_infer::run::{Checkpoint, Provenance, RunFolder, TrainerState};
 use attend_infer::vocabularies;
 use attend_model::Seq2Seq;
@@ -49,7 +50,7 @@ enum Initialization {
 impl Setup {
     /// Trains or reads the tokenizers, and makes a model with random parameters.
     pub(crate) fn new(config: Config, corpora: Corpora, compute: Compute) -> Result<Self> {
-        let tokenizers = Tokenizers::from_config(&config.data.tokenizer, &corpora.training)?;
+        let tokenizers = Tokenizers::from_config(&config.data.tokenizer, &corpora.training, &Bars)?;
         Self::make(config, corpora, tokenizers, compute, Initialization::Random)
     }
 
@@ -73,9 +74,14 @@ impl Setup {
         let tokenizers = Arc::new(tokenizers);
         let vocabularies = vocabularies(&tokenizers);
         config.model.validate_with(vocabularies)?;
-        let longest = Some(config.data.max_length);
-        let (dataset, report) = Dataset::encode(&corpora.training, &tokenizers, longest)?;
+        let footprint = config.model.footprint(vocabularies)?;
+        compute.check_memory(MemoryBudget::of_model(&config.train, &footprint))?;
+        let max_length = config.data.max_length;
+        let keep = Keep::ToTrain { max_length };
+        let (dataset, report) = Dataset::encode(&corpora.training, &tokenizers, keep, &Bars)?;
         tracing::info!("{report}");
+        let memory = MemoryBudget::new(&config, footprint, &dataset)?;
+        compute.check_memory(memory.most(&dataset, config.data.batch_tokens))?;
         let model = match initialization {
             Initialization::Random => {
                 config
@@ -84,8 +90,6 @@ impl Setup {
             }
             Initialization::Blank => config.model.blank(vocabularies, &compute.device)?,
         };
-        let footprint = config.model.footprint(vocabularies)?;
-        let memory = MemoryBudget::new(&config.train, footprint, &dataset)?;
         let optimizer = Optimizer::new(model.weights(), &config.train, compute.kernels)?;
         let validator = corpora.validation;
         let validator = validator.map(|corpus| Validator::new(corpus, tokenizers.clone(), &config));

@@ -71,6 +71,7 @@ pub(crate) fn explain(error: &toml::de::Error, text: &str, place: Place) -> Erro
         Some(path) => format!("{path}: {message}"),
         None => message,
     };
+    let message = plain_types(&message);
     // The library's messages can have several lines; ours have one.
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     Error::Config {
@@ -85,16 +86,34 @@ fn quoted(message: &str) -> Vec<&str> {
     message.split('`').skip(1).step_by(2).collect()
 }
 
+/// Replaces the names of Rust's types, which serde uses, by what a user writes.
+fn plain_types(message: &str) -> String {
+    let Some((before, expected)) = message.rsplit_once("expected ") else {
+        return message.to_string();
+    };
+    let plain = match expected.trim() {
+        "usize" | "u64" | "u32" => "an integer that is not negative",
+        "isize" | "i64" | "i32" => "an integer",
+        "f64" | "f32" => "a number",
+        "bool" | "a boolean" => "true or false",
+        _ => return message.to_string(),
+    };
+    format!("{before}expected {plain}")
+}
+
+/// The known name that was probably meant: one that is contained in the unknown one or contains it, or that
+/// differs in at most a third of the letters.
 fn suggestion(unknown: &str, known: &[&str]) -> String {
-    let nearest = known
-        .iter()
-        .map(|name| (strsim::damerau_levenshtein(unknown, name), *name))
-        .min();
-    match nearest {
-        Some((distance, name)) if distance <= 1 + unknown.len().max(name.len()) / 2 => {
-            format!("did you mean `{name}`?")
-        }
-        _ => format!("possible here: {}", known.join(", ")),
+    let length = unknown.chars().count();
+    let close = known.iter().filter_map(|&name| {
+        let distance = strsim::damerau_levenshtein(unknown, name);
+        let longest = length.max(name.chars().count());
+        let is_part = length > 2 && (unknown.contains(name) || name.contains(unknown));
+        (is_part || distance <= (longest / 3).max(1)).then_some((distance, name))
+    });
+    match close.min() {
+        Some((_, name)) => format!("did you mean `{name}`?"),
+        None => format!("possible here: {}", known.join(", ")),
     }
 }
 
@@ -112,4 +131,47 @@ fn path_at(table: &DeTable, span: &Range<usize>) -> Option<String> {
             _ => None,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typo_gets_the_key_that_was_meant_and_another_word_gets_the_list() {
+        let known = ["seed", "out", "data", "model", "train", "decode"];
+        for (unknown, hint) in [
+            ("trian", "did you mean `train`?"),
+            ("trains", "did you mean `train`?"),
+            (
+                "größe",
+                "possible here: seed, out, data, model, train, decode",
+            ),
+            ("x", "possible here: seed, out, data, model, train, decode"),
+        ] {
+            assert_eq!(suggestion(unknown, &known), hint, "{unknown}");
+        }
+        assert_eq!(suggestion("n_heads", &["heads"]), "did you mean `heads`?");
+        assert_eq!(
+            suggestion("warmup_steps", &["warmup", "kind"]),
+            "did you mean `warmup`?"
+        );
+    }
+
+    #[test]
+    fn types_are_named_as_users_know_them() {
+        for (message, plain) in [
+            (
+                "invalid type: string \"a\", expected usize",
+                "invalid type: string \"a\", expected an integer that is not negative",
+            ),
+            (
+                "invalid type: map, expected f32",
+                "invalid type: map, expected a number",
+            ),
+            ("expected a table", "expected a table"),
+        ] {
+            assert_eq!(plain_types(message), plain);
+        }
+    }
 }

@@ -173,10 +173,12 @@ impl Run {
             tokens,
             seconds,
         } = self.state.log_window;
+        self.saver.check_folder()?;
         self.log.event(&Event::Step(Step {
             step,
-            epoch: update.epoch,
+            epoch: update.epoch + 1,
             loss: loss / tokens as f64,
+            label_smoothing: self.config.train.label_smoothing,
             learning_rate: self.learning_rate(step),
             gradient_norm: update.norm,
             tokens,

@@ -1,21 +1,22 @@
 use std::sync::Arc;
 
-use attend_data::{Corpus, Dataset, Epoch, Tokenizers};
+use attend_cli::Bars;
+use attend_data::{Corpus, Dataset, Epoch, Keep, Tokenizers};
 use attend_infer::run::Validation;
-use attend_infer::{DecodeConfig, Evaluation, Translator, evaluate, metrics};
+use attend_infer::{DecodeConfig, Error as InferError, Evaluation, Translator, evaluate, metrics};
 use attend_model::{Kernels, Pass, Seq2Seq};
 
-use crate::Result;
 use crate::config::Config;
+use crate::{Error, Result, Stop};
 
-/// Measures a model on a corpus.
+/// Measures a model on the validation set.
 pub(crate) struct Validator {
-    corpus: Corpus,
     dataset: Dataset,
     batches: Epoch,
+    /// The sentences that are translated.
+    sources: Vec<String>,
+    references: Vec<String>,
     tokenizers: Arc<Tokenizers>,
-    /// How many sentences are translated.
-    translate: usize,
     decode: DecodeConfig,
 }
 
@@ -33,20 +34,40 @@ pub struct Sample {
 }
 
 impl Validator {
+    /// Pairs that are longer than `data.max_length` are left out: the model is not trained on such pairs, and
+    /// a single one could take longer than all others together.
     pub(crate) fn new(
-        corpus: Corpus,
+        mut corpus: Corpus,
         tokenizers: Arc<Tokenizers>,
         config: &Config,
     ) -> Result<Self> {
-        let (dataset, _) = Dataset::encode(&corpus, &tokenizers, None)?;
+        let max_length = config.data.max_length;
+        let keep = Keep::ToValidate { max_length };
+        let (dataset, report) = Dataset::encode(&corpus, &tokenizers, keep, &Bars)?;
+        if report.too_long > 0 {
+            tracing::warn!("validation: {report}; data.max_length is {max_length} tokens");
+        }
         let lengths: Vec<_> = (0..dataset.len())
             .map(|pair| dataset.lengths(pair))
             .collect();
+        let translated = dataset
+            .pairs()
+            .iter()
+            .take(config.train.translate_sentences);
+        let (sources, references) = translated
+            .map(|&pair| {
+                let take = std::mem::take::<String>;
+                (
+                    take(&mut corpus.source[pair]),
+                    take(&mut corpus.target[pair]),
+                )
+            })
+            .unzip();
         Ok(Self {
             batches: Epoch::by_length(&lengths, config.data.batch_tokens),
             dataset,
-            translate: config.train.translate_sentences.min(corpus.len()),
-            corpus,
+            sources,
+            references,
             tokenizers,
             decode: config.decode.clone(),
         })
@@ -56,28 +77,48 @@ impl Validator {
         &self.dataset
     }
 
-    /// The loss over the whole corpus, and the scores of the first `train.translate_sentences` sentences.
+    /// The loss over the whole set, and the scores of the first `train.translate_sentences` sentences. `None`
+    /// if a signal interrupts it.
     pub(crate) fn validate(
         &self,
         model: &dyn Seq2Seq,
         step: u64,
         kernels: Kernels,
-    ) -> Result<(Validation, Option<Translated>)> {
-        let mut validation = self.measure(model, step, kernels)?;
-        if self.translate == 0 {
-            return Ok((validation, None));
+        stop: &Stop,
+    ) -> Result<Option<(Validation, Option<Translated>)>> {
+        let Some(mut validation) = self.measure(model, step, kernels, stop)? else {
+            return Ok(None);
+        };
+        if self.sources.is_empty() {
+            return Ok(Some((validation, None)));
         }
-        let translated = self.translate_first(self.translate, model, kernels)?;
-        validation.bleu = Some(translated.bleu.score);
-        validation.chrf = Some(translated.chrf.score);
-        Ok((validation, Some(translated)))
+        let translator = Translator::new(model, &self.tokenizers, &self.decode, kernels);
+        let translator = translator.observed_by(stop);
+        match Translated::new(&translator, &self.sources, &self.references) {
+            Ok(translated) => {
+                validation.bleu = Some(translated.bleu.score);
+                validation.chrf = Some(translated.chrf.score);
+                Ok(Some((validation, Some(translated))))
+            }
+            Err(Error::Infer(InferError::Cancelled)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
-    /// Loss, perplexity and accuracy over all tokens.
-    fn measure(&self, model: &dyn Seq2Seq, step: u64, kernels: Kernels) -> Result<Validation> {
+    /// Loss, perplexity and accuracy over all tokens. `None` if a signal interrupts it.
+    fn measure(
+        &self,
+        model: &dyn Seq2Seq,
+        step: u64,
+        kernels: Kernels,
+        stop: &Stop,
+    ) -> Result<Option<Validation>> {
         let pass = Pass::eval(kernels);
         let (mut sum, mut correct, mut tokens) = (0.0, 0, 0);
         for batch in self.batches.iter() {
+            if stop.status().is_some() {
+                return Ok(None);
+            }
             let batch = self.dataset.batch(batch);
             let memory = model.encode(&batch.source, &pass)?;
             let output = model.decode(&memory, &batch.target, &pass)?;
@@ -87,7 +128,7 @@ impl Validator {
             tokens += loss.tokens;
         }
         let loss = sum / tokens.max(1) as f64;
-        Ok(Validation {
+        Ok(Some(Validation {
             step,
             loss,
             perplexity: loss.exp(),
@@ -95,39 +136,30 @@ impl Validator {
             bleu: None,
             chrf: None,
             best: false,
-        })
+        }))
     }
+}
 
-    /// Translates the whole corpus.
-    pub(crate) fn translate_all(
-        &self,
-        model: &dyn Seq2Seq,
-        kernels: Kernels,
-    ) -> Result<Translated> {
-        self.translate_first(self.corpus.len(), model, kernels)
-    }
-
-    /// Translates the first sentences, with the decoder that `infer` uses.
-    fn translate_first(
-        &self,
-        count: usize,
-        model: &dyn Seq2Seq,
-        kernels: Kernels,
-    ) -> Result<Translated> {
-        let (sources, references) = (&self.corpus.source[..count], &self.corpus.target[..count]);
-        let translator = Translator::new(model, &self.tokenizers, &self.decode, kernels);
+impl Translated {
+    /// Translates sentences with the decoder that `infer` uses, and scores the translations.
+    pub(crate) fn new(
+        translator: &Translator,
+        sources: &[String],
+        references: &[String],
+    ) -> Result<Self> {
         let Evaluation {
             hypotheses,
             bleu,
             chrf,
-        } = evaluate(&translator, sources, references)?;
+            ..
+        } = evaluate(translator, sources, references)?;
         let lines = sources.iter().zip(references).zip(hypotheses);
         let lines = lines.map(|((source, reference), translation)| Sample {
             source: source.clone(),
             reference: reference.clone(),
             translation,
         });
-        Ok(Translated {
+        Ok(Self {
             lines: lines.collect(),
             bleu,
             chrf,

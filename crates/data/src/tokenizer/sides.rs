@@ -1,7 +1,7 @@
 //! The tokenizers of both sides.
 
 use super::Tokenizer;
-use crate::{Corpus, Error, Result, TokenizerConfig, TokenizerFiles};
+use crate::{Corpus, Error, Progress, Result, TokenizerConfig, TokenizerFiles};
 use std::fs;
 use std::path::Path;
 
@@ -25,21 +25,33 @@ pub enum Tokenizers {
 
 impl Tokenizers {
     /// Loads the files that the config names, or trains on this corpus if it names none.
-    pub fn from_config(config: &TokenizerConfig, corpus: &Corpus) -> Result<Self> {
+    pub fn from_config(
+        config: &TokenizerConfig,
+        corpus: &Corpus,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         match &config.file {
             Some(TokenizerFiles::Joint(path)) => Tokenizer::load(path).map(Self::Joint),
             Some(TokenizerFiles::Separate(files)) => Ok(Self::Separate {
                 source: Tokenizer::load(&files.source)?,
                 target: Tokenizer::load(&files.target)?,
             }),
-            None => Self::train(config, corpus),
+            None => Self::train(config, corpus, progress),
         }
     }
 
     /// Trains one tokenizer on both sides of a corpus, or one on each, depending on `joint`.
-    pub fn train(config: &TokenizerConfig, corpus: &Corpus) -> Result<Self> {
-        let source = corpus.source.iter().map(String::as_str);
-        let target = corpus.target.iter().map(String::as_str);
+    pub fn train(
+        config: &TokenizerConfig,
+        corpus: &Corpus,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let lines = corpus.source.len() + corpus.target.len();
+        // Without a total: what comes after the lines, such as merging, can take as long.
+        let task = progress.start(&format!("training a tokenizer on {lines} lines"), None);
+        let counted = |_: &&str| task.advance(1);
+        let source = corpus.source.iter().map(String::as_str).inspect(counted);
+        let target = corpus.target.iter().map(String::as_str).inspect(counted);
         if config.joint {
             return Tokenizer::train(config, source.chain(target)).map(Self::Joint);
         }

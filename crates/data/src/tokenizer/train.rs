@@ -2,6 +2,7 @@
 
 use super::{EOS, Tokenizer, UNK, guard};
 use crate::{Error, Result, TokenizerConfig, TokenizerKind};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use tokenizers::decoders::fuse::Fuse;
@@ -19,6 +20,8 @@ use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
 use tokenizers::{AddedToken, SplitDelimiterBehavior};
 
 const SPECIALS: usize = 3; // </s>, <unk>, <pad>
+/// Characters of a word that a tokenizer is trained on.
+const MAX_WORD: usize = 256;
 pub(super) const SPACE: char = '▁'; // replaces a space in tokens (Metaspace)
 
 impl Tokenizer {
@@ -101,8 +104,32 @@ fn subwords<'a>(
     inner.with_normalizer(Some(tidy(config.lowercase)?))?;
     inner.with_pre_tokenizer(Some(pieces()?));
     inner.with_decoder(Some(Metaspace::default()));
-    inner.train(&mut trainer.into(), lines)?;
+    inner.train(&mut trainer.into(), lines.map(split_long_words))?;
     Ok(inner)
+}
+
+/// Splits words of more than [`MAX_WORD`] characters with spaces. Training takes time that is quadratic
+/// in the length of a word.
+fn split_long_words(line: &str) -> Cow<'_, str> {
+    let is_long = |word: &str| word.len() > MAX_WORD && word.chars().count() > MAX_WORD;
+    if !line.split_whitespace().any(is_long) {
+        return line.into();
+    }
+    let mut split = String::with_capacity(line.len() + line.len() / MAX_WORD + 1);
+    let mut length = 0;
+    for character in line.chars() {
+        length = if character.is_whitespace() {
+            0
+        } else {
+            length + 1
+        };
+        if length > MAX_WORD {
+            split.push(' ');
+            length = 1;
+        }
+        split.push(character);
+    }
+    split.into()
 }
 
 /// Replaces white space by one space, removes it at the ends, and converts to lower case if `lowercase`.

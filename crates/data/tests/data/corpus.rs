@@ -10,7 +10,7 @@ fn a_prefix_finds_plain_and_gzip_files_and_keeps_its_dots() {
         e.finish().unwrap()
     };
     let dir = folder(&[("v1.2.en", b"one\ntwo\n"), ("v1.2.de.gz", &gz)]);
-    let corpus = Corpus::read(&prefix(&dir, "v1.2").into(), "en", "de").unwrap();
+    let corpus = Corpus::read(&prefix(&dir, "v1.2").into(), "en", "de", &()).unwrap();
     assert_eq!(corpus.source, ["one", "two"]);
     assert_eq!(corpus.target, ["eins", "zwei"]);
 }
@@ -18,7 +18,7 @@ fn a_prefix_finds_plain_and_gzip_files_and_keeps_its_dots() {
 #[test]
 fn gzip_is_detected_by_content_not_by_name() {
     let dir = folder(&[("train.en.gz", b"plain\n"), ("train.de.gz", b"schlicht\n")]);
-    let corpus = Corpus::read(&prefix(&dir, "train").into(), "en", "de").unwrap();
+    let corpus = Corpus::read(&prefix(&dir, "train").into(), "en", "de", &()).unwrap();
     assert_eq!(corpus.source, ["plain"]);
 }
 
@@ -37,7 +37,7 @@ fn several_corpora_are_read_one_after_another() {
             target: prefix(&dir, "y"),
         }),
     ]);
-    let corpus = Corpus::read(&paths, "en", "de").unwrap();
+    let corpus = Corpus::read(&paths, "en", "de", &()).unwrap();
     assert_eq!(corpus.source, ["one", "two"]);
     assert_eq!(corpus.target, ["eins", "zwei"]);
 }
@@ -45,7 +45,7 @@ fn several_corpora_are_read_one_after_another() {
 #[test]
 fn windows_line_endings_on_one_side_change_nothing() {
     let dir = folder(&[("t.en", b"one\r\ntwo\r\n"), ("t.de", b"eins\nzwei\n")]);
-    let corpus = Corpus::read(&prefix(&dir, "t").into(), "en", "de").unwrap();
+    let corpus = Corpus::read(&prefix(&dir, "t").into(), "en", "de", &()).unwrap();
     assert_eq!(corpus.source, ["one", "two"]);
     assert_eq!(corpus.target, ["eins", "zwei"]);
 }
@@ -53,7 +53,7 @@ fn windows_line_endings_on_one_side_change_nothing() {
 #[test]
 fn unequal_line_counts_are_refused_with_both_counts() {
     let dir = folder(&[("train.en", b"1\n2\n3\n"), ("train.de", b"1\n2\n")]);
-    let error = Corpus::read(&prefix(&dir, "train").into(), "en", "de").unwrap_err();
+    let error = Corpus::read(&prefix(&dir, "train").into(), "en", "de", &()).unwrap_err();
     assert_eq!(
         message(&error, &dir),
         "train.en has 3 lines but train.de has 2"
@@ -70,26 +70,26 @@ fn unequal_counts_in_two_corpora_do_not_cancel_each_other() {
         ("b.de", b"1\n2\n"),
     ]);
     let paths = ["a", "b"].map(|name| PathPair::Prefix(prefix(&dir, name)));
-    let error = Corpus::read(&Paths::Many(paths.into()), "en", "de").unwrap_err();
+    let error = Corpus::read(&Paths::Many(paths.into()), "en", "de", &()).unwrap_err();
     assert_eq!(message(&error, &dir), "a.en has 2 lines but a.de has 1");
 }
 
 #[test]
 fn a_missing_file_is_named_with_all_names_that_were_tried() {
     let dir = folder(&[("train.en", b"1\n")]);
-    let error = Corpus::read(&prefix(&dir, "train").into(), "en", "de").unwrap_err();
+    let error = Corpus::read(&prefix(&dir, "train").into(), "en", "de", &()).unwrap_err();
     assert_eq!(
         message(&error, &dir),
         "no such file: train.de (nor train.de.gz)"
     );
-    let relative = Corpus::read(&"nowhere/train".into(), "en", "de").unwrap_err();
+    let relative = Corpus::read(&"nowhere/train".into(), "en", "de", &()).unwrap_err();
     assert!(relative.hint().unwrap().contains("relative to the folder"));
 }
 
 #[test]
 fn empty_files_are_an_error_that_names_them() {
     let dir = folder(&[("train.en", b""), ("train.de", b"")]);
-    let error = Corpus::read(&prefix(&dir, "train").into(), "en", "de").unwrap_err();
+    let error = Corpus::read(&prefix(&dir, "train").into(), "en", "de", &()).unwrap_err();
     assert_eq!(message(&error, &dir), "no sentences in train.en, train.de");
     assert!(matches!(
         Corpus::new(vec![], vec![]),
@@ -100,7 +100,7 @@ fn empty_files_are_an_error_that_names_them() {
 #[test]
 fn a_pair_with_an_empty_side_stays_in_the_corpus() {
     let dir = folder(&[("t.en", b"one\n\nthree\n"), ("t.de", b"eins\nzwei\n  \n")]);
-    let corpus = Corpus::read(&prefix(&dir, "t").into(), "en", "de").unwrap();
+    let corpus = Corpus::read(&prefix(&dir, "t").into(), "en", "de", &()).unwrap();
     assert_eq!(corpus.len(), 3);
     assert_eq!(corpus.target[2], "  ");
 }

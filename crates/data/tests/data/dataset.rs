@@ -1,6 +1,6 @@
 use crate::{corpus, strings};
 use attend_batch::Source;
-use attend_data::{Corpus, Dataset, Error, TokenizerConfig, TokenizerKind, Tokenizers};
+use attend_data::{Corpus, Dataset, Error, Keep, TokenizerConfig, TokenizerKind, Tokenizers};
 
 fn words(corpus: &Corpus) -> Tokenizers {
     let config = TokenizerConfig {
@@ -8,7 +8,7 @@ fn words(corpus: &Corpus) -> Tokenizers {
         min_frequency: 1,
         ..Default::default()
     };
-    Tokenizers::train(&config, corpus).unwrap()
+    Tokenizers::train(&config, corpus, &()).unwrap()
 }
 
 fn uneven() -> Corpus {
@@ -22,7 +22,13 @@ fn uneven() -> Corpus {
 #[test]
 fn training_skips_and_counts_empty_and_long_pairs() {
     let corpus = uneven();
-    let (dataset, report) = Dataset::encode(&corpus, &words(&corpus), Some(5)).unwrap();
+    let (dataset, report) = Dataset::encode(
+        &corpus,
+        &words(&corpus),
+        Keep::ToTrain { max_length: 5 },
+        &(),
+    )
+    .unwrap();
     assert_eq!((report.pairs, report.kept), (7, 2));
     assert_eq!((report.empty, report.too_long), (3, 2));
     assert_eq!(
@@ -39,8 +45,9 @@ fn white_space_is_an_empty_side_even_if_spaces_are_tokens() {
         kind: TokenizerKind::Char,
         ..Default::default()
     };
-    let tokenizers = Tokenizers::train(&config, &corpus).unwrap();
-    let (_, report) = Dataset::encode(&corpus, &tokenizers, Some(9)).unwrap();
+    let tokenizers = Tokenizers::train(&config, &corpus, &()).unwrap();
+    let (_, report) =
+        Dataset::encode(&corpus, &tokenizers, Keep::ToTrain { max_length: 9 }, &()).unwrap();
     assert_eq!((report.kept, report.empty), (1, 1));
 }
 
@@ -49,10 +56,15 @@ fn the_longest_pair_allowed_is_kept() {
     let corpus = uneven();
     let tokenizers = words(&corpus);
     let kept = |most| {
-        Dataset::encode(&corpus, &tokenizers, Some(most))
-            .unwrap()
-            .1
-            .kept
+        Dataset::encode(
+            &corpus,
+            &tokenizers,
+            Keep::ToTrain { max_length: most },
+            &(),
+        )
+        .unwrap()
+        .1
+        .kept
     };
     assert_eq!(kept(6), 3); // five words and </s>
     assert_eq!(kept(7), 4);
@@ -62,7 +74,15 @@ fn the_longest_pair_allowed_is_kept() {
 fn evaluation_keeps_every_pair() {
     let corpus = uneven();
     let tokenizers = words(&corpus);
-    let (dataset, report) = Dataset::encode(&corpus, &tokenizers, None).unwrap();
+    let (dataset, report) = Dataset::encode(
+        &corpus,
+        &tokenizers,
+        Keep::ToValidate {
+            max_length: usize::MAX,
+        },
+        &(),
+    )
+    .unwrap();
     assert_eq!((report.kept, dataset.len()), (7, 7));
     assert_eq!(dataset.source(1), [tokenizers.target().eos()]);
     assert_eq!(dataset.target(4).len(), 7);
@@ -71,7 +91,13 @@ fn evaluation_keeps_every_pair() {
 #[test]
 fn no_pairs_to_train_on_is_an_error_with_the_counts() {
     let corpus = uneven();
-    let error = Dataset::encode(&corpus, &words(&corpus), Some(1)).unwrap_err();
+    let error = Dataset::encode(
+        &corpus,
+        &words(&corpus),
+        Keep::ToTrain { max_length: 1 },
+        &(),
+    )
+    .unwrap_err();
     assert!(matches!(error, Error::NothingLeft { .. }));
     assert!(
         error
@@ -84,8 +110,9 @@ fn no_pairs_to_train_on_is_an_error_with_the_counts() {
 #[test]
 fn every_sentence_of_a_batch_is_the_output_of_the_tokenizer() {
     let corpus = corpus();
-    let tokenizers = Tokenizers::train(&TokenizerConfig::default(), &corpus).unwrap();
-    let (dataset, _) = Dataset::encode(&corpus, &tokenizers, Some(256)).unwrap();
+    let tokenizers = Tokenizers::train(&TokenizerConfig::default(), &corpus, &()).unwrap();
+    let (dataset, _) =
+        Dataset::encode(&corpus, &tokenizers, Keep::ToTrain { max_length: 256 }, &()).unwrap();
     let batch = dataset.batch(&[7, 0, 3]);
     assert_eq!(batch.pairs, [7, 0, 3]);
     let Source::Tokens(sources) = &batch.source else {
@@ -105,7 +132,8 @@ fn the_fingerprint_differs_for_other_data() {
     let one = corpus();
     let tokenizers = words(&one);
     let print = |corpus: &Corpus| {
-        let (dataset, _) = Dataset::encode(corpus, &tokenizers, Some(256)).unwrap();
+        let (dataset, _) =
+            Dataset::encode(corpus, &tokenizers, Keep::ToTrain { max_length: 256 }, &()).unwrap();
         dataset.fingerprint()
     };
     let mut word = one.clone();

@@ -1,7 +1,12 @@
 use crate::{folder, message, strings};
-use attend_data::{Error, Lines, MAX_LINE_BYTES, read_lines};
+use attend_data::{Error, Lines, MAX_LINE_BYTES, Result};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
+use std::path::Path;
+
+fn read_lines(path: impl AsRef<Path>) -> Result<Vec<String>> {
+    Lines::open(path)?.collect()
+}
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());

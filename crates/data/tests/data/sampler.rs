@@ -1,6 +1,7 @@
 use crate::corpus;
 use attend_data::{
-    BatchSampler, Batches, Dataset, Epoch, Error, Lengths, Position, TokenizerConfig, Tokenizers,
+    BatchSampler, Batches, Dataset, Epoch, Error, Keep, Lengths, Position, TokenizerConfig,
+    Tokenizers,
 };
 use std::sync::Arc;
 
@@ -8,8 +9,10 @@ const BUDGET: usize = 60;
 
 fn dataset() -> Dataset {
     let corpus = corpus();
-    let tokenizers = Tokenizers::train(&TokenizerConfig::default(), &corpus).unwrap();
-    Dataset::encode(&corpus, &tokenizers, Some(256)).unwrap().0
+    let tokenizers = Tokenizers::train(&TokenizerConfig::default(), &corpus, &()).unwrap();
+    Dataset::encode(&corpus, &tokenizers, Keep::ToTrain { max_length: 256 }, &())
+        .unwrap()
+        .0
 }
 
 fn lists(epoch: &Epoch) -> Vec<Vec<usize>> {
@@ -93,8 +96,9 @@ fn the_order_is_the_same_in_every_version() {
         kind: attend_data::TokenizerKind::Word,
         ..Default::default()
     };
-    let tokenizers = Tokenizers::train(&config, &corpus).unwrap();
-    let (dataset, _) = Dataset::encode(&corpus, &tokenizers, Some(9)).unwrap();
+    let tokenizers = Tokenizers::train(&config, &corpus, &()).unwrap();
+    let (dataset, _) =
+        Dataset::encode(&corpus, &tokenizers, Keep::ToTrain { max_length: 9 }, &()).unwrap();
     let epoch = lists(&BatchSampler::new(&dataset, 6, 42).epoch(7));
     assert_eq!(epoch, GOLDEN.map(<[usize]>::to_vec));
     assert_eq!(dataset.fingerprint(), FINGERPRINT);

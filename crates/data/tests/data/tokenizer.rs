@@ -1,7 +1,7 @@
 use crate::{corpus, folder, strings};
 use attend_data::{
-    Corpus, Dataset, EOS, Error, PAD, Tokenizer, TokenizerConfig, TokenizerFiles, TokenizerKind,
-    Tokenizers, UNK,
+    Corpus, Dataset, EOS, Error, Keep, PAD, Tokenizer, TokenizerConfig, TokenizerFiles,
+    TokenizerKind, Tokenizers, UNK,
 };
 use serde_json::Value;
 
@@ -308,7 +308,7 @@ fn one_tokenizer_for_both_sides_or_one_for_each() {
             joint,
             ..config(TokenizerKind::Word)
         };
-        let tokenizers = Tokenizers::train(&config, &corpus).unwrap();
+        let tokenizers = Tokenizers::train(&config, &corpus, &()).unwrap();
         assert_eq!(tokenizers.is_joint(), joint);
         let knows = |t: &Tokenizer, word| t.encode(word).unwrap()[0] != t.unk();
         let source = tokenizers.source().unwrap();
@@ -336,7 +336,10 @@ fn one_tokenizer_for_both_sides_or_one_for_each() {
             ..Default::default()
         };
         let other = Corpus::new(strings(&["x"]), strings(&["y"])).unwrap();
-        assert_eq!(Tokenizers::from_config(&given, &other).unwrap(), tokenizers);
+        assert_eq!(
+            Tokenizers::from_config(&given, &other, &()).unwrap(),
+            tokenizers
+        );
     }
 }
 
@@ -357,7 +360,15 @@ fn a_model_whose_source_is_not_text_has_a_target_tokenizer_only() {
     let error = tokenizers.require_source().unwrap_err();
     assert_eq!(error.to_string(), "the source of this model is not text");
     assert!(error.hint().is_some());
-    let error = Dataset::encode(&corpus(), &tokenizers, None).unwrap_err();
+    let error = Dataset::encode(
+        &corpus(),
+        &tokenizers,
+        Keep::ToValidate {
+            max_length: usize::MAX,
+        },
+        &(),
+    )
+    .unwrap_err();
     assert!(matches!(error, Error::SourceNotText));
 }
 

@@ -38,7 +38,7 @@ impl Part {
 
 /// Reads the English and German lines of a corpus.
 pub(crate) fn read(path: &Path) -> Result<Corpus> {
-    Corpus::read(&Paths::from(path.to_path_buf()), "en", "de")
+    Corpus::read(&Paths::from(path.to_path_buf()), "en", "de", &())
 }
 
 /// The number of words in a line.

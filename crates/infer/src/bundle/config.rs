@@ -24,15 +24,21 @@ pub struct BundleConfig {
     pub format: u64,
     pub model: ModelConfig,
     pub vocabularies: Vocabularies,
+    /// The longest sentences that it was trained on, in tokens, including `</s>`. Bundles from before this
+    /// key was added do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_length: Option<usize>,
 }
 
 impl BundleConfig {
-    pub fn new(model: ModelConfig, vocabularies: Vocabularies) -> Self {
+    /// The config of a model that was trained on sentences of at most `max_length` tokens.
+    pub fn new(model: ModelConfig, vocabularies: Vocabularies, max_length: usize) -> Self {
         Self {
             model_type: MODEL_TYPE.to_string(),
             format: FORMAT,
             model,
             vocabularies,
+            max_length: Some(max_length),
         }
     }
 
@@ -91,6 +97,9 @@ pub(super) struct GenerationConfig {
     /// Unlike their `max_length`, this does not count the start token.
     max_new_tokens: usize,
     max_length_ratio: f32,
+    /// Bundles from before this key was added have the default.
+    #[serde(default = "max_source_length")]
+    max_source_length: usize,
     batch_tokens: usize,
     #[serde(flatten, skip_deserializing)]
     fixed: Option<Fixed>,
@@ -117,6 +126,7 @@ impl GenerationConfig {
             length_measure: decode.length_measure,
             max_new_tokens: decode.max_length,
             max_length_ratio: decode.max_length_ratio,
+            max_source_length: decode.max_source_length,
             batch_tokens: decode.batch_tokens,
             fixed: Some(Fixed {
                 early_stopping: false,
@@ -138,6 +148,7 @@ impl GenerationConfig {
             length_measure: generation.length_measure,
             max_length: generation.max_new_tokens,
             max_length_ratio: generation.max_length_ratio,
+            max_source_length: generation.max_source_length,
             batch_tokens: generation.batch_tokens,
         };
         decode.validate().map_err(|e| Error::Damaged {
@@ -146,6 +157,10 @@ impl GenerationConfig {
         })?;
         Ok(decode)
     }
+}
+
+fn max_source_length() -> usize {
+    DecodeConfig::default().max_source_length
 }
 
 pub(super) fn json(value: &impl Serialize) -> Vec<u8> {

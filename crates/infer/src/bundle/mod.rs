@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use attend_data::{Tokenizer, Tokenizers};
-use attend_model::{LoadError, ModelConfig, Seq2Seq, Vocabularies};
+use attend_model::{LoadError, Seq2Seq, Vocabularies};
 use candle_core::{Device, Tensor};
 
 pub use config::BundleConfig;
@@ -62,16 +62,14 @@ impl Bundle {
 
     /// The files of a bundle as (name, bytes), for a caller that writes them safely.
     pub fn files(
-        model: &ModelConfig,
-        vocabularies: Vocabularies,
+        config: &BundleConfig,
         tokenizers: &Tokenizers,
         decode: &DecodeConfig,
         tensors: &BTreeMap<String, Tensor>,
     ) -> Result<Vec<(String, Vec<u8>)>> {
-        let config = BundleConfig::new(model.clone(), vocabularies);
         let generation = GenerationConfig::new(decode, tokenizers.target());
         let mut files = vec![
-            (CONFIG.to_string(), config::json(&config)),
+            (CONFIG.to_string(), config::json(config)),
             (GENERATION_CONFIG.to_string(), config::json(&generation)),
             (Self::WEIGHTS.to_string(), weights::to_bytes(tensors)?),
         ];

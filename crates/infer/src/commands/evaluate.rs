@@ -1,11 +1,13 @@
 use std::path::PathBuf;
 
-use attend_cli::ComputeArgs;
+use attend_cli::{Bars, ComputeArgs, bar};
 use attend_data::{Corpus, FilePair};
 use attend_infer::{Bundle, Translator, metrics};
 
 use super::DecodeArgs;
+use super::TranslationBar;
 use super::output::{Output, check_apart};
+use super::warnings::LengthWarnings;
 
 /// Translate a test set and print BLEU and chrF2, equal to sacreBLEU's.
 #[derive(clap::Args)]
@@ -47,17 +49,25 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         source: args.source,
         target: args.references,
     };
-    let Corpus { source, target } = Corpus::read(&files.into(), "", "")?; // both paths are complete
+    let Corpus { source, target } = Corpus::read(&files.into(), "", "", &Bars)?; // both paths are complete
     let (device, kernels) = args.compute.start()?;
     let bundle = Bundle::open(&args.run, &device)?;
     let decode = args.decode.apply(bundle.decode.clone())?;
+    let bar = TranslationBar(bar(Some(source.len() as u64)));
     let translator = Translator::new(&*bundle.model, &bundle.tokenizers, &decode, kernels);
+    let translator = translator.observed_by(&bar);
     let mut file = match output {
         Some(path) => Some(Output::open(Some(path))?),
         None => None,
     };
 
     let evaluation = attend_infer::evaluate(&translator, &source, &target)?;
+    drop(bar);
+    let mut warnings = LengthWarnings::new(bundle.config.max_length, decode.max_source_length);
+    for (line, tokens) in evaluation.source_tokens.iter().enumerate() {
+        warnings.check(line + 1, *tokens);
+    }
+    warnings.finish();
     if let Some(file) = &mut file {
         for hypothesis in &evaluation.hypotheses {
             file.line(hypothesis)?;

@@ -6,10 +6,21 @@ mod drawing;
 pub(crate) mod evaluate;
 mod output;
 pub(crate) mod translate;
+mod warnings;
 
 use std::num::NonZeroUsize;
 
-use attend_infer::{DecodeConfig, LengthMeasure, Result};
+use attend_cli::Bar;
+use attend_infer::{DecodeConfig, LengthMeasure, Observer, Result};
+
+/// Shows how many lines are translated.
+struct TranslationBar(Bar);
+
+impl Observer for TranslationBar {
+    fn advance(&self, lines: usize) {
+        self.0.advance(lines as u64);
+    }
+}
 
 /// Search options. Each defaults to the value in the model's training config.
 #[derive(Debug, clap::Args)]
@@ -41,6 +52,11 @@ struct DecodeArgs {
     #[arg(long, value_name = "N")]
     max_length: Option<usize>,
 
+    /// Maximum number of tokens of a line, including `</s>`; of a longer line only the beginning is
+    /// translated
+    #[arg(long, value_name = "N")]
+    max_source_length: Option<usize>,
+
     /// Batch size in source tokens times beam size; a smaller batch needs less memory
     #[arg(long, value_name = "N")]
     batch_tokens: Option<NonZeroUsize>,
@@ -62,6 +78,9 @@ impl DecodeArgs {
         }
         if let Some(max_length) = self.max_length {
             config.max_length = max_length;
+        }
+        if let Some(max_source_length) = self.max_source_length {
+            config.max_source_length = max_source_length;
         }
         if let Some(batch_tokens) = self.batch_tokens {
             config.batch_tokens = batch_tokens.get();

@@ -1,13 +1,15 @@
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, Write, stderr, stdin, stdout};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use attend_cli::ComputeArgs;
-use attend_infer::{Bundle, Error, Result, Translation, Translator};
+use attend_cli::{ComputeArgs, bar};
+use attend_data::Lines;
+use attend_infer::{Bundle, Error, Observer, Result, Translation, Translator};
 
-use super::DecodeArgs;
 use super::chunks::Chunks;
 use super::output::{Output, check_apart};
+use super::warnings::LengthWarnings;
+use super::{DecodeArgs, TranslationBar};
 
 /// Translate text: one sentence per input line, one translation per output line.
 #[derive(clap::Args)]
@@ -62,18 +64,24 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let bundle = Bundle::open(&args.run, &device)?;
     let decode = args.decode.apply(bundle.decode.clone())?;
     let format = args.format(decode.beam)?;
+    let bar = args.bar();
     let translator = Translator::new(&*bundle.model, &bundle.tokenizers, &decode, kernels);
+    let translator = translator.observed_by(&*bar);
     let mut output = Output::open(args.output.as_deref())?;
 
-    if args.files.is_empty() && std::io::stdin().is_terminal() {
-        let mut stderr = std::io::stderr().lock();
-        let _ = writeln!(stderr, "enter one sentence per line; Ctrl-D ends the input");
+    if args.files.is_empty() && stdin().is_terminal() {
+        let _ = writeln!(
+            stderr(),
+            "enter one sentence per line; Ctrl-D ends the input"
+        );
     }
+    let mut warnings = LengthWarnings::new(bundle.config.max_length, decode.max_source_length);
     let (mut line, mut cut) = (0, 0);
     for chunk in chunks {
         for translation in translator.translate(&chunk.lines)? {
             print(&mut output, &format, line, &translation)?;
             line += 1;
+            warnings.check(line, translation.source_tokens);
             cut += usize::from(translation.cut);
         }
         output.flush()?;
@@ -81,6 +89,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             return Err(error.into());
         }
     }
+    warnings.finish();
     if cut > 0 {
         tracing::warn!(
             "{cut} translations were cut off at decode.max_length or decode.max_length_ratio"
@@ -90,6 +99,26 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
 }
 
 impl Args {
+    /// A bar on the terminal, unless the translations are printed there.
+    fn bar(&self) -> Box<dyn Observer> {
+        let seen = stderr().is_terminal() && (self.output.is_some() || !stdout().is_terminal());
+        if seen && !self.files.is_empty() {
+            Box::new(TranslationBar(bar(self.count_lines())))
+        } else {
+            Box::new(())
+        }
+    }
+
+    /// The number of lines, if all input is files. A file that cannot be read counts as far as it can: the
+    /// error is reported when it is translated.
+    fn count_lines(&self) -> Option<u64> {
+        let count = |path: &PathBuf| {
+            let lines = path.is_file().then(|| Lines::open(path).ok()).flatten()?;
+            Some(lines.map_while(|line| line.ok()).count() as u64)
+        };
+        self.files.iter().map(count).sum()
+    }
+
     fn format(&self, beam: usize) -> Result<Format> {
         match self.n_best.map(NonZeroUsize::get) {
             Some(n) if n > beam => Err(Error::Usage {

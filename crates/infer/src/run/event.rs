@@ -15,13 +15,25 @@ pub enum Event {
     Test(TestScores),
 }
 
+/// A line of `metrics.jsonl`: an event, and when it was written.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TimedEvent<'a> {
+    #[serde(flatten)]
+    pub event: &'a Event,
+    /// Seconds since 1970-01-01 00:00 UTC.
+    pub time: f64,
+}
+
 /// Training since the last line of this kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     pub step: u64,
+    /// Counted from 1.
     pub epoch: u64,
-    /// Smoothed cross-entropy per target token.
+    /// Cross-entropy per target token, with label smoothing. That of a validation is without.
     pub loss: f64,
+    #[serde(default)]
+    pub label_smoothing: f32,
     pub learning_rate: f64,
     /// Norm of the last gradient, before clipping.
     pub gradient_norm: f64,
@@ -95,10 +107,15 @@ impl fmt::Display for Event {
         match self {
             Event::Step(step) => write!(
                 f,
-                "step {} · epoch {} · loss {:.3} · lr {:.2e} · norm {:.2} · {:.0} tok/s",
+                "step {} · epoch {} · train loss {:.3}{} · lr {:.2e} · norm {:.2} · {:.0} tok/s",
                 step.step,
-                step.epoch + 1,
+                step.epoch,
                 step.loss,
+                if step.label_smoothing > 0.0 {
+                    " (smoothed)"
+                } else {
+                    ""
+                },
                 step.learning_rate,
                 step.gradient_norm,
                 step.tokens_per_second,
@@ -160,7 +177,7 @@ mod tests {
     #[test]
     fn events_are_read_as_they_were_written() {
         let lines = [
-            r#"{"event":"step","step":3,"epoch":0,"loss":4.5,"learning_rate":0.003,"gradient_norm":1.5,"tokens":90,"tokens_per_second":900.0,"seconds":0.1}"#,
+            r#"{"event":"step","step":3,"epoch":1,"loss":4.5,"label_smoothing":0.1,"learning_rate":0.003,"gradient_norm":1.5,"tokens":90,"tokens_per_second":900.0,"seconds":0.1}"#,
             r#"{"event":"spike","step":3,"loss":9.5,"average":2.5,"pairs":[4,8]}"#,
             r#"{"event":"validation","step":3,"loss":2.5,"perplexity":12.2,"accuracy":0.25,"best":true}"#,
             r#"{"event":"validation","step":3,"loss":2.5,"perplexity":12.2,"accuracy":0.25,"bleu":1.5,"chrf":2.5,"best":false}"#,

@@ -3,7 +3,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Checkpoint, EventLog, LockState};
-use crate::{Error, Result};
+use crate::{Error, Manifest, Result};
 
 /// The folder of a run: `config.toml`, `metrics.jsonl`, `checkpoint-<step>/`, and the links `best`
 /// and `last` to two of the checkpoints.
@@ -29,6 +29,17 @@ pub enum LinkTarget {
     Dangling(PathBuf),
     /// A folder in the link's place, as some ways of copying a run leave it.
     Folder,
+}
+
+/// What a folder holds, for a run that is to be written there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// There is no such folder, or it is empty.
+    Nothing,
+    /// What a run wrote.
+    Run,
+    /// Anything else.
+    Other,
 }
 
 impl Link {
@@ -78,6 +89,37 @@ impl RunFolder {
     /// Whether the folder holds a run: a config or a checkpoint.
     pub fn is_used(&self) -> Result<bool> {
         Ok(self.config_path().exists() || !self.steps()?.is_empty())
+    }
+
+    /// What the folder holds.
+    pub fn content(&self) -> Result<Content> {
+        let error = |source| Error::Read {
+            path: self.path.clone(),
+            source,
+        };
+        let entries = match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Content::Nothing),
+            entries => entries.map_err(error)?,
+        };
+        let mut empty = true;
+        for entry in entries {
+            let name = entry.map_err(error)?.file_name();
+            // A process that was killed may have left its probe of whether it can write there.
+            let name = name.as_encoded_bytes();
+            empty &= name.starts_with(b".") && name.ends_with(b".tmp");
+        }
+        // Every run has a lock. A copy may lack it, as it is a hidden file.
+        let is_ours = |step: &u64| {
+            let checkpoint = self.checkpoint_path(*step);
+            checkpoint.join(Manifest::NAME).exists() && checkpoint.join(Checkpoint::STATE).exists()
+        };
+        if empty {
+            Ok(Content::Nothing)
+        } else if self.lock_path().exists() || self.steps()?.iter().any(is_ours) {
+            Ok(Content::Run)
+        } else {
+            Ok(Content::Other)
+        }
     }
 
     /// The text of `config.toml`; `None` if there is no such file.
@@ -191,6 +233,28 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn a_folder_is_a_runs_by_its_lock_or_a_checkpoint_and_not_by_names_alone() -> Result<()> {
+        let root = tempfile::tempdir().unwrap();
+        let run = RunFolder::new(root.path().join("run"));
+        assert_eq!(run.content()?, Content::Nothing);
+        fs::create_dir(run.path()).unwrap();
+        fs::write(run.path().join(".probe.tmp"), "").unwrap();
+        assert_eq!(run.content()?, Content::Nothing);
+        fs::create_dir(run.checkpoint_path(7)).unwrap();
+        fs::write(run.config_path(), "").unwrap();
+        assert_eq!(run.content()?, Content::Other);
+        for name in [Manifest::NAME, Checkpoint::STATE] {
+            fs::write(run.checkpoint_path(7).join(name), "").unwrap();
+        }
+        assert_eq!(run.content()?, Content::Run);
+        fs::remove_dir_all(run.checkpoint_path(7)).unwrap();
+        assert_eq!(run.content()?, Content::Other);
+        fs::write(run.lock_path(), "").unwrap();
+        assert_eq!(run.content()?, Content::Run);
+        Ok(())
+    }
 
     #[test]
     fn steps_are_those_of_checkpoint_folders_in_ascending_order() -> Result<()> {

@@ -21,9 +21,9 @@ mod state;
 mod times;
 
 pub use checkpoint::Checkpoint;
-pub use event::{Event, Skipped, Spike, Step, TestScores, Validation, abbreviated};
+pub use event::{Event, Skipped, Spike, Step, TestScores, TimedEvent, Validation, abbreviated};
 pub use event_log::{EventLog, Header, Line};
-pub use folder::{Link, LinkTarget, RunFolder};
+pub use folder::{Content, Link, LinkTarget, RunFolder};
 pub use lock::LockState;
 pub use provenance::Provenance;
 pub use state::{Best, Health, LogWindow, TrainerState};

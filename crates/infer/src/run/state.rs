@@ -15,6 +15,9 @@ pub struct TrainerState {
     pub best: Option<Best>,
     /// Validations since the best one.
     pub without_improvement: u64,
+    /// Whether a signal interrupted the validation of this step. It is done when the run is resumed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub validation_interrupted: bool,
     #[serde(rename = "unlogged")]
     pub log_window: LogWindow,
     pub health: Health,
@@ -61,6 +64,7 @@ impl Default for TrainerState {
             seconds: 0.0,
             best: None,
             without_improvement: 0,
+            validation_interrupted: false,
             log_window: LogWindow::default(),
             health: Health::default(),
         }

@@ -11,7 +11,7 @@ pub(super) fn without_times(json: &[u8]) -> Vec<Value> {
 
 fn remove_times(value: &mut Value) {
     if let Some(fields) = value.as_object_mut() {
-        fields.retain(|key, _| key != "seconds" && key != "tokens_per_second");
+        fields.retain(|key, _| !["seconds", "tokens_per_second", "time"].contains(&&**key));
         fields.values_mut().for_each(remove_times);
     }
 }
@@ -25,7 +25,7 @@ mod tests {
     #[test]
     fn times_are_removed_at_every_depth_and_nothing_else_is() {
         let text = br#"{"step":1,"seconds":2.5,"unlogged":{"loss":3.5,"seconds":1.0}}
-            {"event":"step","tokens":9,"tokens_per_second":7.5}
+            {"event":"step","tokens":9,"tokens_per_second":7.5,"time":1.5}
             {"event":"st"#;
         assert_eq!(
             without_times(text),

@@ -27,7 +27,7 @@ pub(crate) use greedy::Greedy;
 use row::{Logits, Row};
 pub(crate) use rules::{EndAtLimit, Rule};
 
-use crate::{LengthMeasure, Result};
+use crate::{Error, LengthMeasure, Observer, Result};
 
 /// A translation that was found.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,11 +107,13 @@ impl Active {
 }
 
 /// The translations of every sentence, as its search finds them. Sentences that are done leave the batch.
+/// The observer may cancel the search before any step.
 pub(crate) fn search(
     model: &dyn Step,
     source: &Source,
     searches: Vec<Search>,
     pass: &Pass,
+    observer: &dyn Observer,
 ) -> Result<Vec<Vec<Found>>> {
     let sentences = source.segments().count();
     assert_eq!(sentences, searches.len(), "one search per sentence");
@@ -127,6 +129,9 @@ pub(crate) fn search(
     let mut last = vec![model.start_token(); sentences]; // (r)
     let mut state = model.start(&model.encode(source, pass)?, 1, pass)?;
     while !active.is_empty() {
+        if observer.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
         let logits = state.step(&last, None)?; // (r, w)
         let answers: Vec<Next> = Logits::lend(&logits, |logits| {
             let advance = |sentence: &mut Active| sentence.advance(logits);

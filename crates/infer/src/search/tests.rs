@@ -107,7 +107,13 @@ fn run(
         strategy: strategy(),
     });
     let packed = Packed::of_sentences(sources).into();
-    search(model, &packed, searches.collect(), &Pass::eval(kernels))
+    search(
+        model,
+        &packed,
+        searches.collect(),
+        &Pass::eval(kernels),
+        &(),
+    )
 }
 
 fn greedy(
@@ -238,7 +244,7 @@ fn each_sentence_has_its_own_limit_and_ends_there() {
     });
     let packed = Packed::of_sentences(&sentences).into();
     let pass = Pass::eval(Kernels::Fused);
-    let found = search(&*model, &packed, searches.collect(), &pass).unwrap();
+    let found = search(&*model, &packed, searches.collect(), &pass, &()).unwrap();
     for (i, found) in found.iter().enumerate() {
         assert!(!found.is_empty() && found.is_sorted_by(|a, b| a.score >= b.score));
         for Found { tokens, .. } in found {

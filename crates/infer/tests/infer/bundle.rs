@@ -46,14 +46,7 @@ fn a_bundle_round_trips_through_its_files() {
 fn files_are_deterministic_with_tensors_sorted_by_name() {
     let files = || {
         let f = Fixture::joint();
-        Bundle::files(
-            &f.config,
-            f.vocabularies,
-            &f.tokenizers,
-            &f.decode,
-            &f.tensors(),
-        )
-        .unwrap()
+        f.files(&f.tensors())
     };
     let written = files();
     assert_eq!(written, files());

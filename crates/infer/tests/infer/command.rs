@@ -161,6 +161,7 @@ fn errors_name_the_problem_and_its_location_and_have_a_hint() {
     fs::write(folder.join("latin1"), b"a dog\nna\xefve\n").unwrap();
     fs::write(folder.join("one"), "a dog\n").unwrap();
     fs::write(folder.join("two"), "ein Hund\neine Katze\n").unwrap();
+    fs::write(folder.join("three"), "ein Hund\n").unwrap();
     let check = |args: &str, error: &str, hint: &str| {
         let args: Vec<&str> = args.split(' ').collect();
         assert_error(folder, &args, b"a dog\n", error, hint);
@@ -210,7 +211,7 @@ fn errors_name_the_problem_and_its_location_and_have_a_hint() {
         let hint = "cargo build --release --features cuda";
         check("translate bundle --device cuda", error, hint);
         check(
-            "evaluate bundle --src one --ref one --device cuda:1",
+            "evaluate bundle --src one --ref three --device cuda:1",
             error,
             hint,
         );

@@ -3,7 +3,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use attend_data::{Corpus, Tokenizer, TokenizerConfig, Tokenizers};
-use attend_infer::{Bundle, DecodeConfig};
+use attend_infer::{Bundle, BundleConfig, DecodeConfig};
 use attend_model::{
     AttentionChoice, ModelConfig, RecurrentConfig, Seq2Seq, Tie, TransformerConfig, Vocabularies,
 };
@@ -70,7 +70,7 @@ impl Fixture {
             ..TokenizerConfig::default()
         };
         let corpus = Corpus::new(source, target).unwrap();
-        let tokenizers = Tokenizers::train(&config, &corpus).unwrap();
+        let tokenizers = Tokenizers::train(&config, &corpus, &()).unwrap();
         let vocabularies = Vocabularies {
             source: tokenizers.source().map(Tokenizer::vocab_size),
             target: tokenizers.target().vocab_size(),
@@ -105,15 +105,14 @@ impl Fixture {
             .collect()
     }
 
+    /// The files of the bundle.
+    pub(crate) fn files(&self, tensors: &BTreeMap<String, Tensor>) -> Vec<(String, Vec<u8>)> {
+        let config = BundleConfig::new(self.config.clone(), self.vocabularies, 64);
+        Bundle::files(&config, &self.tokenizers, &self.decode, tensors).unwrap()
+    }
+
     pub(crate) fn write_with(&self, folder: &Path, tensors: &BTreeMap<String, Tensor>) {
-        let Self {
-            config,
-            vocabularies,
-            tokenizers,
-            decode,
-            ..
-        } = self;
-        let files = Bundle::files(config, *vocabularies, tokenizers, decode, tensors).unwrap();
+        let files = self.files(tensors);
         fs::create_dir_all(folder).unwrap();
         for (name, bytes) in files {
             fs::write(folder.join(name), bytes).unwrap();

@@ -54,9 +54,13 @@ impl Override {
         let quoted = || format!("{key} = {}", Value::String(value.to_string()));
         let toml = Some(format!("{key} = {value}")).filter(is_toml);
         let toml = toml.or_else(|| Some(quoted()).filter(is_toml));
+        let toml = toml.ok_or_else(|| error("not a key and a value"))?;
+        if !sets_only(&toml, key) {
+            return Err(error("not one key and its value"));
+        }
         Ok(Self {
             text: text.to_string(),
-            toml: toml.ok_or_else(|| error("not a key and a value"))?,
+            toml,
             key: renamed::current(key).to_string(),
         })
     }
@@ -92,6 +96,23 @@ impl Override {
         table.insert(last.to_string(), value);
         Ok(())
     }
+}
+
+/// Whether a TOML text sets this dotted key and no other, as a text of several lines may.
+fn sets_only(toml: &str, key: &str) -> bool {
+    let mut table: Table = toml.parse().unwrap_or_default();
+    let mut names = key.split('.').map(str::trim).peekable();
+    while let Some(name) = names.next() {
+        let value = table.remove(name);
+        if !table.is_empty() {
+            return false;
+        }
+        match value {
+            Some(Value::Table(inner)) if names.peek().is_some() => table = inner,
+            value => return value.is_some() && names.peek().is_none(),
+        }
+    }
+    false
 }
 
 /// The config of a file with these overrides.

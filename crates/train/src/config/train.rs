@@ -1,4 +1,5 @@
 use attend_config::{ConfigError, check_ranges};
+use attend_infer::run::Validation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -125,6 +126,26 @@ pub enum Metric {
     Bleu,
     /// chrF of the translated sentences.
     Chrf,
+}
+
+impl Metric {
+    /// What decides which validation is the best: the higher, the better. The loss gets a minus sign.
+    pub(crate) fn value(self, validation: &Validation) -> f64 {
+        match self {
+            Metric::Loss => -validation.loss,
+            Metric::Bleu => validation.bleu.unwrap_or(0.0),
+            Metric::Chrf => validation.chrf.unwrap_or(0.0),
+        }
+    }
+
+    /// A [`Metric::value`] in words: "valid loss 2.1034" or "BLEU 34.21".
+    pub(crate) fn describe(self, value: f64) -> String {
+        match self {
+            Metric::Loss => format!("valid loss {:.4}", -value),
+            Metric::Bleu => format!("BLEU {value:.2}"),
+            Metric::Chrf => format!("chrF2 {value:.2}"),
+        }
+    }
 }
 
 /// `[train.adam]`: Adam with decoupled weight decay. The defaults are the paper's.

@@ -1,5 +1,6 @@
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::thread;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::{Error, Result};
 
 /// The right to write a run's folder. It ends with the process, however that ends.
 #[derive(Debug)]
-pub(crate) struct Lock(#[expect(dead_code, reason = "held, not used")] File);
+pub(crate) struct Lock(File);
 
 impl Lock {
     /// Takes it, or says which process has it.
@@ -23,7 +24,7 @@ impl Lock {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).truncate(false);
         let mut file = disk::open(&path, options).map_err(error)?;
-        // Someone may only be looking, for a moment.
+        // A reader, such as `train doctor`, may hold it for a moment.
         let mut locked = file.try_lock();
         for _ in 0..10 {
             if !matches!(locked, Err(TryLockError::WouldBlock)) {
@@ -46,11 +47,21 @@ impl Lock {
             }
             Err(TryLockError::Error(source)) => return Err(error(source)),
         }
-        // For people; a disk that is full has no room for it, and may have for nothing else.
+        // The process id is for error messages. It is not needed, so a full disk is no reason to stop.
         let pid = std::process::id().to_string();
         let _ = disk::truncate(&path, &file, 0)
             .and_then(|()| disk::append(&path, &mut file, pid.as_bytes()));
         Ok(Self(file))
+    }
+
+    /// An error if the folder is no longer the one that was locked: it was removed, moved or replaced.
+    pub(crate) fn check(&self, run: &RunFolder) -> Result<()> {
+        let identity = |data: fs::Metadata| (data.dev(), data.ino());
+        let now = fs::metadata(run.lock_path()).map(identity);
+        match self.0.metadata().map(identity) {
+            Ok(locked) if now.is_ok_and(|now| now == locked) => Ok(()),
+            _ => Err(Error::FolderGone(run.path().to_path_buf())),
+        }
     }
 }
 
@@ -69,7 +80,12 @@ mod tests {
         assert!(refused.contains(&format!("pid {process}")), "{refused}");
         let held = LockState::Held { pid: Some(process) };
         assert_eq!(run.lock(), held);
-        drop(first);
+        first.check(&run)?;
+        fs::remove_file(run.lock_path()).unwrap();
+        let second = Lock::acquire(&run)?; // as in a folder that was removed and made again
+        assert!(matches!(first.check(&run), Err(Error::FolderGone(_))));
+        second.check(&run)?;
+        drop((first, second));
         assert_eq!(run.lock(), LockState::Free);
         Lock::acquire(&run).map(drop)
     }

@@ -174,7 +174,7 @@ fn ten_bad_updates_in_a_row_stop_the_run_and_say_why() {
     let output = tiny.must(&["doctor", "run"]);
     let found = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        found.ends_with("`train resume` goes on from step 30\n"),
+        found.ends_with("`train resume` continues from step 30\n"),
         "{found}"
     );
     // With a model that is well again, the run goes on.

@@ -3,6 +3,7 @@
 mod alignment; // what a trained attention looks at
 mod defence; // numbers that are not finite, batches that are too large
 mod errors; // what a user can get wrong
+mod hardening; // what attacks have found
 mod history; // every system of configs/history
 mod isa; // versions of the kernels, and which give the same bits
 mod keys; // keys without effect, and keys with old names

@@ -24,7 +24,7 @@ const ANY: (&[&str], &[&str]) = (&["0"], &[]); // -1 is no unsigned number, whic
 const ABOVE_ZERO: (&[&str], &[&str]) = (&["1e-300"], &["0", "-1", "inf", "nan"]);
 const FACTOR: (&[&str], &[&str]) = (&["0"], &["-0.0000001", "inf", "nan"]);
 
-const ROWS: [Row; 59] = [
+const ROWS: [Row; 60] = [
     row("seed", ANY),
     row("data.batch_tokens", COUNT),
     ("data.max_length", &["2"], &["1"]),
@@ -95,6 +95,7 @@ const ROWS: [Row; 59] = [
     ("decode.length_penalty", &["-1e30", "1e30"], &["inf", "nan"]),
     ("decode.max_length", &["2"], &["1"]),
     row("decode.max_length_ratio", FACTOR),
+    ("decode.max_source_length", &["2"], &["1"]),
     row("decode.batch_tokens", COUNT),
 ];
 

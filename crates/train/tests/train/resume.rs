@@ -414,7 +414,7 @@ fn a_second_trainer_is_refused_and_a_dead_one_is_no_obstacle() {
     }
     let doctor = tiny.train(&["doctor", "run"]);
     let found = String::from_utf8_lossy(&doctor.stdout);
-    assert!(found.contains("trains here now"), "{found}");
+    assert!(found.contains("is training here now"), "{found}");
     child.kill().unwrap();
     child.wait().unwrap();
     tiny.must(&["resume", "run", "--set", "train.steps=20"]);

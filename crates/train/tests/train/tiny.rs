@@ -120,7 +120,8 @@ impl Tiny {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_train"));
+        let train = std::env::var_os("ATTEND_TRAIN"); // another version of the program
+        let mut command = Command::new(train.unwrap_or(env!("CARGO_BIN_EXE_train").into()));
         command.args(arguments).current_dir(self.folder.path());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -147,6 +148,7 @@ impl Tiny {
         }
         let config = Config::read(&self.path("config.toml"), &changes).unwrap();
         let compute = Compute {
+            memory: None,
             device: Device::Cpu,
             kernels: Kernels::Fused,
         };
@@ -178,7 +180,7 @@ impl Tiny {
         lines
             .map(|mut line| {
                 let fields = line.as_object_mut().unwrap();
-                fields.retain(|key, _| key != "seconds" && key != "tokens_per_second");
+                fields.retain(|key, _| !["seconds", "tokens_per_second", "time"].contains(&&**key));
                 LogLine {
                     event: line["event"].as_str().unwrap().to_string(),
                     step: line["step"].as_u64().unwrap(),

@@ -1,4 +1,4 @@
-//! What people ask about runs: is it sound, how do two differ, will it resume.
+//! What people ask about runs: is one damaged, how do two differ, does one resume exactly.
 
 use std::fs;
 use std::path::Path;
@@ -49,7 +49,7 @@ fn verify_resume_shows_why_a_training_fails() {
 }
 
 #[test]
-fn the_doctor_names_what_is_damaged_and_where_training_would_go_on() {
+fn the_doctor_names_what_is_damaged_and_where_training_continues() {
     let tiny = Tiny::new();
     tiny.must(&["run", "config.toml"]);
     let healthy = tiny.must(&["doctor", "run"]);
@@ -63,12 +63,12 @@ fn the_doctor_names_what_is_damaged_and_where_training_would_go_on() {
     ] {
         let line = found.lines().find(|line| line.starts_with(part));
         assert!(
-            line.is_some_and(|line| line.contains("sound")),
+            line.is_some_and(|line| line.contains("  ok  ")),
             "{part}: {found}"
         );
     }
     assert!(
-        found.ends_with("`train resume` goes on from step 60\n"),
+        found.ends_with("`train resume` continues from step 60\n"),
         "{found}"
     );
 
@@ -86,7 +86,7 @@ fn the_doctor_names_what_is_damaged_and_where_training_would_go_on() {
     assert!(found.contains("100 bytes where"), "{found}");
     assert!(found.contains(".checkpoint-70.tmp"), "{found}");
     assert!(
-        found.ends_with("`train resume` goes on from step 50\n"),
+        found.ends_with("`train resume` continues from step 50\n"),
         "{found}"
     );
     assert!(

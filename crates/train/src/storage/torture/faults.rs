@@ -235,6 +235,7 @@ fn config(folder: &Path) -> Config {
 
 fn start(config: Config) -> Result<Run> {
     let compute = Compute {
+        memory: None,
         device: Device::Cpu,
         kernels: Kernels::Fused,
     };

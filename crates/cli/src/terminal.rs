@@ -1,0 +1,78 @@
+//! What people see on stderr: progress bars if it is a terminal, and lines that do not disturb them.
+
+use std::io::{self, Write};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+/// All bars. They are drawn on stderr, and only if it is a terminal.
+static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
+
+/// The message is cut to the width of the terminal: a line that wraps cannot be erased.
+const COUNTED: &str = "{bar:8} {human_pos}/{human_len} {per_sec} {eta} left {wide_msg}";
+const UNCOUNTED: &str = "{spinner} {elapsed} {human_pos} {wide_msg}";
+
+/// Adds a bar. Without a total, it shows the time and the count instead. The bar goes away when it is dropped.
+pub fn bar(total: Option<u64>) -> Bar {
+    let (bar, template) = match total {
+        Some(total) => (ProgressBar::new(total), COUNTED),
+        None => (ProgressBar::new_spinner(), UNCOUNTED),
+    };
+    let style = ProgressStyle::with_template(template);
+    bar.set_style(style.expect("the templates are constants"));
+    let bar = BARS.add(bar);
+    bar.enable_steady_tick(Duration::from_millis(500));
+    Bar(bar)
+}
+
+/// A progress bar on the terminal.
+pub struct Bar(ProgressBar);
+
+impl Bar {
+    pub fn set_message(&self, message: impl Into<String>) {
+        self.0.set_message(message.into());
+    }
+
+    pub fn set_position(&self, position: u64) {
+        self.0.set_position(position);
+    }
+
+    pub fn advance(&self, amount: u64) {
+        self.0.inc(amount);
+    }
+
+    /// Starts at a position that was reached before: the time left is estimated from here on.
+    pub fn start_at(&self, position: u64) {
+        self.0.set_position(position);
+        self.0.reset_eta();
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+        BARS.remove(&self.0);
+    }
+}
+
+/// Prints a line to stderr, above the bars.
+pub fn print_line(line: &str) {
+    // In one piece, or a bar would be drawn before the end of the line. If stderr is closed, there is nobody
+    // left to tell.
+    let _ = LineWriter.write_all(format!("{line}\n").as_bytes());
+}
+
+/// Writes to stderr, above the bars.
+pub(crate) struct LineWriter;
+
+impl Write for LineWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        BARS.suspend(|| io::stderr().write_all(bytes))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
