@@ -1,6 +1,6 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::fixture::{LINES, with_bundle};
@@ -11,8 +11,14 @@ pub(crate) struct Ran {
     pub(crate) stderr: String,
 }
 
+/// The program that is tested: this version, or the one that `ATTEND_INFER` names.
+pub(crate) fn program() -> PathBuf {
+    let other = std::env::var_os("ATTEND_INFER");
+    other.unwrap_or(env!("CARGO_BIN_EXE_infer").into()).into()
+}
+
 fn command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_infer"));
+    let mut command = Command::new(program());
     command.env_remove("RUST_LOG");
     command
 }

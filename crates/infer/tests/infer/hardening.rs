@@ -1,0 +1,146 @@
+//! What attacks on the command line have found. Every test fails with the binary of commit cfc49ae; to see that,
+//! set `ATTEND_INFER` to its path.
+
+use std::fs;
+use std::process::Command;
+use std::time::Instant;
+
+use crate::command::infer;
+use crate::fixture::with_bundle;
+
+#[test]
+fn a_long_line_is_warned_of_by_its_number_and_a_longer_one_is_cut() {
+    let (folder, _) = with_bundle();
+    let long = "a dog ".repeat(60);
+    let longer = "a dog ".repeat(3_400); // 20,400 characters
+    let input = format!("a dog\n{long}\n{longer}\n");
+    let start = Instant::now();
+    let ran = infer(folder.path(), &["translate", "bundle"], input.as_bytes());
+    assert!(start.elapsed().as_secs() < 10, "the work is bounded");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.stdout.lines().count(), 3);
+    let warning = |line: &str| {
+        let found = ran.stderr.lines().find(|text| text.contains(line));
+        found.unwrap_or_else(|| panic!("{line}: {}", ran.stderr))
+    };
+    assert!(warning("line 2: ").contains("the model was trained on at most 64"));
+    assert!(warning("line 3: ").contains("only the first 1024 of its "));
+    assert_eq!(ran.stderr.lines().count(), 2, "{}", ran.stderr);
+
+    // The cut line is translated as its beginning is.
+    let cut = ["translate", "bundle", "--max-source-length", "20"];
+    let cut = infer(folder.path(), &cut, longer.as_bytes());
+    let beginning = infer(folder.path(), &["translate", "bundle"], long.as_bytes());
+    assert_ne!(cut.stdout, beginning.stdout);
+    assert!(
+        cut.stderr.contains("only the first 20 of its "),
+        "{}",
+        cut.stderr
+    );
+}
+
+#[test]
+fn many_long_lines_are_counted_after_the_first_ten() {
+    let (folder, _) = with_bundle();
+    let lines = ("a dog ".repeat(60) + "\n").repeat(12);
+    fs::write(folder.path().join("lines"), &lines).unwrap();
+    fs::write(folder.path().join("references"), "ein Hund\n".repeat(12)).unwrap();
+    let evaluate = [
+        "evaluate",
+        "bundle",
+        "--src",
+        "lines",
+        "--ref",
+        "references",
+    ];
+    for args in [&["translate", "bundle", "lines"][..], &evaluate] {
+        let ran = infer(folder.path(), args, b"");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(ran.stderr.contains("line 10: ") && !ran.stderr.contains("line 11: "));
+        assert!(
+            ran.stderr.contains("2 more lines are longer"),
+            "{}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn a_bar_shows_how_far_translating_a_file_has_come_on_a_terminal_only() {
+    let (folder, _) = with_bundle();
+    fs::write(folder.path().join("lines"), "a dog\n".repeat(300)).unwrap();
+    let program = crate::command::program();
+    let program = program.display();
+    for command in [
+        format!("{program} translate bundle lines -o out"),
+        format!("{program} evaluate bundle --src lines --ref out"),
+    ] {
+        let script = Command::new("script")
+            .args([
+                "-qec",
+                &format!("stty rows 24 cols 60; {command}"),
+                "/dev/null",
+            ])
+            .current_dir(folder.path())
+            .output();
+        let Ok(script) = script else {
+            return; // this system has no `script`
+        };
+        let screen = String::from_utf8_lossy(&script.stdout);
+        assert!(script.status.success(), "{screen}");
+        assert!(
+            screen.contains("/300 ") && screen.contains(" left"),
+            "{screen}"
+        );
+    }
+    let piped = infer(
+        folder.path(),
+        &["translate", "bundle", "lines", "-o", "out"],
+        b"",
+    );
+    assert_eq!(piped.stderr, "");
+}
+
+#[test]
+fn the_version_names_the_program_and_the_commit() {
+    let (folder, _) = with_bundle();
+    let version = infer(folder.path(), &["--version"], b"").stdout;
+    let rest = version.strip_prefix("infer 0.1.0").unwrap();
+    // Outside a git checkout there is no commit.
+    if std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.git")).exists() {
+        let commit = rest.trim().trim_start_matches('(').trim_end_matches(')');
+        assert_eq!(commit.len(), 12, "{version}");
+        assert!(commit.chars().all(|c| c.is_ascii_hexdigit()), "{version}");
+    }
+}
+
+#[test]
+fn more_threads_than_make_sense_are_refused() {
+    let (folder, _) = with_bundle();
+    let ran = infer(
+        folder.path(),
+        &["translate", "bundle", "--threads", "2000"],
+        b"",
+    );
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.stderr
+            .starts_with("error: --threads 2000: this machine has"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn completions_and_manual_pages_know_every_command() {
+    let (folder, _) = with_bundle();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = infer(folder.path(), &["completions", shell], b"").stdout;
+        assert!(script.contains("evaluate"), "{shell}: {script}");
+    }
+    let page = infer(folder.path(), &["man"], b"").stdout;
+    assert!(
+        page.contains(".TH infer 1") && page.contains("attend"),
+        "{page}"
+    );
+}
