@@ -21,7 +21,7 @@ pub struct Averaged {
 pub fn average(folder: &Path, last: usize, out: Option<PathBuf>) -> Result<Averaged> {
     let run = RunFolder::new(folder);
     let mut steps = run.steps()?;
-    steps.retain(|&step| step > 0); // the first has not learnt anything
+    steps.retain(|&step| step > 0); // step 0 is untrained
     if steps.is_empty() {
         return Err(Error::no_checkpoint(folder));
     }

@@ -1,4 +1,4 @@
-//! How two configs differ, and which differences a run may take up on its way.
+//! How two configs differ, and which differences are allowed when a run is resumed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,12 +6,12 @@ use std::fmt;
 use crate::config::renamed;
 use crate::{Config, Error, Result};
 
-/// A key with another value.
+/// A key that has different values in two configs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Such as `train.schedule.warmup`.
     pub key: String,
-    /// `None` where there was none.
+    /// `None` if the key was not set.
     pub before: Option<String>,
     pub after: Option<String>,
 }
@@ -24,8 +24,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Keys that may change on the way, with all that is below them: they say when to stop, look and
-/// speak, or where files are whose content is checked. All others change how it is learnt.
+/// Keys, and tables of keys, that may change when a run is resumed: when to stop, validate, save and log, and the
+/// paths of files whose content is checked. All others change the training.
 const FREE: [&str; 17] = [
     "out",
     "decode",
@@ -46,7 +46,7 @@ const FREE: [&str; 17] = [
     "train.spike",
 ];
 
-/// All keys in which two configs differ, by name.
+/// All keys whose values differ, sorted by name.
 pub fn differences(before: &Config, after: &Config) -> Vec<Difference> {
     let (mut before, mut after) = (flat(before), flat(after));
     let mut keys: Vec<String> = before.keys().chain(after.keys()).cloned().collect();
@@ -83,7 +83,7 @@ fn flatten(prefix: &str, table: &toml::Table, values: &mut BTreeMap<String, Stri
     }
 }
 
-/// Whether one of `keys` is this key, or a table that holds it.
+/// Whether one of `keys` is this key or a table that contains it.
 pub(crate) fn covers<'a>(keys: impl IntoIterator<Item = &'a str>, key: &str) -> bool {
     keys.into_iter().any(|allowed| {
         let below = key.strip_prefix(allowed);
@@ -105,7 +105,7 @@ impl Changes {
         let (mut free, mut allowed, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         let differences = differences(before, after);
         for &key in &allow {
-            // Data can change although its path does not.
+            // The content of a file can change without its path.
             let changed = |difference: &Difference| covers([key], &difference.key);
             if !differences.iter().any(changed) && !key.starts_with("data") {
                 tracing::warn!("--allow {key}: it has not changed");

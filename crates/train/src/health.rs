@@ -1,13 +1,13 @@
-//! Detects updates that are not finite and losses that spike. What it remembers is part of the state
-//! that a checkpoint holds, so that a resumed run decides as an uninterrupted one.
+//! Detects non-finite updates and spikes of the loss. Its state is part of the checkpoint, so that a resumed run
+//! decides as an uninterrupted one does.
 
 use attend_infer::run::Health;
 
-/// Gradient norms that are remembered.
+/// How many gradient norms are kept.
 const NORMS: usize = 12;
 /// Decay of the moving average of the loss.
 const DECAY: f64 = 0.95;
-/// Updates before the average is steady enough to compare a loss with.
+/// Updates before losses are compared with the average.
 const WARMUP: u64 = 20;
 
 /// Records an update with its loss per token. Returns the average of the losses before it if this one

@@ -3,20 +3,20 @@ use attend_model::{BatchSize, Footprint};
 
 use crate::{Config, Error, MemorySize, Result, TrainConfig};
 
-/// The memory that a training may take. What a batch takes is computed, not measured, so that the
-/// same config always cuts the same batches.
+/// Limits the memory of a training. The memory of a batch is computed, not measured, so that the same config
+/// always gives the same batches.
 pub(crate) struct MemoryBudget {
     limit: Option<u64>,
-    /// Bytes that are there whatever the batch.
+    /// Bytes that do not depend on the batch.
     fixed: u64,
     footprint: Footprint,
 }
 
-/// The program itself, its threads, and the pieces of matrices that it works on.
+/// Bytes of the program itself, its threads and their buffers.
 const PROGRAM: u64 = 128 << 20;
 /// Bytes of a token.
 const TOKEN: u64 = 4;
-/// Bytes that a pair takes beside its tokens: where it is, and when its turn comes.
+/// Bytes of a pair in addition to its tokens: its offsets and its place in the order.
 const PAIR: u64 = 64;
 
 impl MemoryBudget {
@@ -62,13 +62,13 @@ impl MemoryBudget {
         self.limit.map_or(needed, |limit| limit.min(needed))
     }
 
-    /// Bytes that training takes at most on such a batch.
+    /// Maximum bytes of training on such a batch.
     fn needed(&self, batch: BatchSize) -> u64 {
         self.fixed + self.footprint.batch_bytes(batch)
     }
 
-    /// The batch, or parts of it that each have room: as many sentences, in their order, as fit. A
-    /// sentence that has no room even alone is a part of its own.
+    /// The batch, or parts of it that fit into the limit: as many sentences as fit, in their order. A sentence
+    /// that does not fit even alone is a part of its own.
     pub(crate) fn parts(&self, batch: Batch) -> Vec<Batch> {
         let Some(limit) = self.limit else {
             return vec![batch];
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_hold_every_sentence_once_in_order_and_each_has_room() {
+    fn parts_have_every_sentence_once_in_order_and_each_fits() {
         let sentences = |lengths: &[usize]| {
             Packed::of_sentences(lengths.iter().map(|&length| vec![length as u32; length]))
         };

@@ -7,8 +7,7 @@ use candle_core::{Tensor, Var};
 use crate::config::TrainConfig;
 use crate::{Error, Result};
 
-/// Adam's moments and, if asked for, the moving average: all that an update needs beside the
-/// parameters, in their order.
+/// Adam's moments and, if configured, the moving average of the parameters, in the order of the parameters.
 pub struct Optimizer {
     slots: Vec<Slot>,
     kernels: Kernels,

@@ -4,7 +4,7 @@ use attend_ops::profile::{self, Part};
 
 use crate::Run;
 
-/// Where the time of a training's steps goes, by operation.
+/// Measures how long each operation of the training steps takes.
 pub struct Profile {
     start: Instant,
     step: u64,
@@ -12,7 +12,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Begins to measure.
+    /// Starts measuring.
     pub fn start(run: &Run) -> Self {
         profile::start();
         Self {
@@ -22,7 +22,7 @@ impl Profile {
         }
     }
 
-    /// Says on standard error what each part of a step took since.
+    /// Prints to stderr how long each part of a step took.
     pub fn report(&self, run: &Run) {
         let steps = run.state.step - self.step;
         if steps == 0 {
@@ -31,18 +31,18 @@ impl Profile {
         let seconds = run.state.seconds - self.seconds;
         let saving = self.start.elapsed().as_secs_f64() - seconds;
         run.log
-            .print(&format!("where the time of {steps} steps went, for each:"));
+            .print(&format!("time of each part, on average over {steps} steps:"));
         for line in lines(&profile::times(), seconds, steps) {
             run.log.print(&line);
         }
         run.log.print(&format!(
-            "beside that, {saving:.1} s in all for validating, saving and starting"
+            "not included: {saving:.1} s for validating, saving and starting"
         ));
     }
 }
 
-/// One line for every part, the rest, and the whole. Only the fused operations are measured: on
-/// another path than the CPU's, all is rest.
+/// One line for each part, for the rest, and for the whole step. Only the fused operations are measured; with
+/// other kernels everything is in the rest.
 fn lines(times: &[(Part, Duration)], seconds: f64, steps: u64) -> Vec<String> {
     let line = |name: &str, time: f64| {
         let (milliseconds, share) = (1e3 * time / steps as f64, 100.0 * time / seconds);
@@ -52,6 +52,6 @@ fn lines(times: &[(Part, Duration)], seconds: f64, steps: u64) -> Vec<String> {
     let parts = times
         .iter()
         .map(|(part, time)| line(part.name(), time.as_secs_f64()));
-    let rest = line("all else: candle, batches, the log", seconds - measured);
+    let rest = line("other: candle, batches, the log", seconds - measured);
     parts.chain([rest, line("a step", seconds)]).collect()
 }

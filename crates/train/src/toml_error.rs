@@ -1,4 +1,4 @@
-//! Errors of TOML that name the place, and a key or value that was probably meant.
+//! Errors in TOML, with their place and the key or value that was probably meant.
 
 use std::ops::Range;
 

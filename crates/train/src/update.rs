@@ -1,4 +1,4 @@
-//! One update of the parameters: which batches, what if it goes wrong, what is said of it.
+//! One update of the parameters: its batches, its checks and its report.
 
 use attend_data::Batch;
 use attend_infer::run::{Event, LogWindow, Skipped, Spike, Step, abbreviated};
@@ -8,9 +8,9 @@ use crate::{Error, Result, Run, health};
 
 /// What one update of the parameters is computed from.
 pub struct Update {
-    /// Computed one after another; their gradients add up.
+    /// Computed one after another. Their gradients are summed.
     pub batches: Vec<MicroBatch>,
-    /// Target tokens of all.
+    /// Target tokens in all batches.
     pub tokens: usize,
     /// Smoothed cross-entropy, summed over the tokens computed so far.
     pub loss: f64,
@@ -22,7 +22,7 @@ pub struct Update {
 
 pub struct MicroBatch {
     pub batch: Batch,
-    /// Its random numbers.
+    /// The number of its random draw.
     draw: u64,
 }
 
@@ -40,12 +40,12 @@ impl Update {
     }
 }
 
-/// Parts of a batch draw from streams this far apart (a power of two), which no training reaches.
+/// Parts of a batch use draws that are 2^44 apart, so that they never meet those of other batches.
 const PART: u32 = 44;
 
 impl Run {
-    /// The batches of the next update: `accumulate` of them, or fewer at the last epoch's end; those
-    /// without room in parts.
+    /// The batches of the next update: `accumulate` of them, or fewer at the end of the last epoch. A batch that
+    /// does not fit into memory is given in parts.
     pub fn next_update(&mut self) -> Update {
         self.judge
             .retract_unsaved(&mut self.state, self.saver.saved());
@@ -88,8 +88,8 @@ impl Run {
         Ok(loss)
     }
 
-    /// Updates the parameters from their gradients, if all is finite; else leaves the update out, and
-    /// gives up when that has been so too often.
+    /// Updates the parameters from their gradients. A non-finite update is skipped; too many of them in a row are
+    /// an error.
     pub fn update(&mut self, update: &mut Update) -> Result<()> {
         let step = self.state.step + 1;
         update.norm = self.optimizer.norm()?;
@@ -161,7 +161,7 @@ impl Run {
         window.seconds += seconds;
         self.log.advance(step);
         if self.state.health.in_a_row > 0 {
-            return Ok(()); // it has been said that nothing was learnt
+            return Ok(()); // a skipped update has its own line
         }
         window.tokens += tokens;
         window.loss += update.loss;

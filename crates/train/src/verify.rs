@@ -1,5 +1,4 @@
-//! Whether a config's training, killed and resumed, ends in the same bits: an experiment on real
-//! processes.
+//! Checks with real processes that a config's training, killed and resumed, ends with the same bits.
 
 use std::fmt;
 use std::fs;
@@ -13,26 +12,26 @@ use attend_infer::sha256;
 
 use crate::{Config, Error, Result};
 
-/// What is to be tried.
+/// The training to check.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     pub config: PathBuf,
     pub overrides: Vec<String>,
-    /// How long the runs are.
+    /// Steps of each run.
     pub steps: u64,
-    /// How often the second one is killed.
+    /// How often the second run is killed.
     pub stops: u64,
-    /// The program, and what it is told of threads and devices.
+    /// The program, and its options for threads and devices.
     pub program: PathBuf,
     pub compute: Vec<String>,
-    /// Where the two runs are written.
+    /// The folder for the two runs.
     pub scratch: PathBuf,
 }
 
-/// What came of it.
+/// The result of an [`Experiment`].
 #[derive(Debug)]
 pub struct Verification {
-    /// SHA-256 of what the unbroken run ended with: parameters, moments, averages, state, log.
+    /// SHA-256 of the final parameters, moments, averages, state and log of the uninterrupted run.
     pub unbroken: String,
     pub resumed: String,
     /// The steps that had been logged when the process was killed.
@@ -40,7 +39,7 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// Whether it was killed at all, and no bit differs.
+    /// Whether the run was killed at least once and no bit differs.
     pub fn is_exact(&self) -> bool {
         self.unbroken == self.resumed && !self.killed_at.is_empty()
     }
@@ -66,9 +65,9 @@ impl fmt::Display for Verification {
 }
 
 impl Experiment {
-    /// Trains twice, the second time with kills between.
+    /// Trains twice, the second time with kills.
     pub fn perform(&self) -> Result<Verification> {
-        Config::read(&self.config, &self.overrides)?; // so that its mistakes are told at once
+        Config::read(&self.config, &self.overrides)?; // reports errors in the config at once
         let (unbroken, broken) = (self.scratch.join("unbroken"), self.scratch.join("broken"));
         self.finish(self.start(&unbroken)?, &unbroken)?;
         let mut child = self.start(&broken)?;
@@ -76,7 +75,7 @@ impl Experiment {
         for stop in 1..=self.stops {
             let step = (self.steps * stop / (self.stops + 1)).max(1);
             if !wait_for(&mut child, &broken, step)? {
-                break; // it has failed, or was faster than we look
+                break; // it has failed, or has ended already
             }
             child
                 .kill()
@@ -95,7 +94,7 @@ impl Experiment {
         })
     }
 
-    /// What a training says goes to a file: nobody reads it unless it fails.
+    /// The training's stderr goes to a file, which is shown only if it fails.
     fn command(&self, name: &str) -> Result<Command> {
         let stderr = fs::File::create(self.stderr()).map_err(|source| Error::Write {
             path: self.stderr(),
@@ -112,7 +111,7 @@ impl Experiment {
     }
 
     fn start(&self, out: &Path) -> Result<Child> {
-        // A kill must come between two saves, and every step must be seen.
+        // Saves must be far enough apart for a kill between them, and every step must be logged.
         let save_every = (self.steps / (2 * self.stops + 3)).max(2);
         let mut command = self.command("run")?;
         command.arg(&self.config);
@@ -157,7 +156,7 @@ impl Experiment {
     }
 }
 
-/// Waits until a run has logged a step; `false` if it ends before.
+/// Waits until a run has logged a step. Returns `false` if it ends before.
 fn wait_for(child: &mut Child, run: &Path, step: u64) -> Result<bool> {
     while last_step(run) < step {
         if !matches!(child.try_wait(), Ok(None)) {
@@ -174,7 +173,7 @@ fn last_step(run: &Path) -> u64 {
     log.and_then(|log| log.last_step()).unwrap_or(0)
 }
 
-/// A hash of all that a run ended with, except for its name and the time it took.
+/// A hash of the final state and the log of a run, except for times.
 fn outcome(run: &Path) -> Result<String> {
     let run = RunFolder::new(run);
     let checkpoint = run.linked_checkpoint(Link::Last)?.fingerprint();

@@ -1,29 +1,29 @@
-//! The few things that a run asks of the disk. Each is announced before it is done, so that a test can
-//! refuse it, stop there as a kill would, or write it down.
+//! The file operations of a run. Each is announced before it is done, so that a test can make it fail, stop
+//! there as a kill would, or record it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// One thing that is about to be done.
+/// An operation that is about to be done.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(test), expect(dead_code, reason = "read by tests alone"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "only tests read it"))]
 pub(super) enum Action<'a> {
     MakeFolder(&'a Path),
-    /// The whole content of a new file, or of one that is written over.
+    /// Writes the whole content of a file, which may exist.
     Write(&'a Path, &'a [u8]),
-    /// Opens a file to change it; makes an empty one if there is none.
+    /// Opens a file for writing, and creates it if it does not exist.
     Open(&'a Path),
-    /// At the end of a file.
+    /// Appends to a file.
     Append(&'a Path, &'a [u8]),
-    /// Cuts a file off.
+    /// Truncates a file.
     Truncate(&'a Path, u64),
-    /// A file's content, or a folder's entries, to the disk itself.
+    /// Syncs a file's content or a folder's entries to disk.
     Sync(&'a Path),
     Rename(&'a Path, &'a Path),
     Link(&'a str, &'a Path),
     RemoveFile(&'a Path),
-    /// An empty one.
+    /// Removes an empty folder.
     RemoveFolder(&'a Path),
 }
 
@@ -40,7 +40,7 @@ pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     fs::create_dir(path)
 }
 
-/// A file that is on the disk when this returns.
+/// Writes a file and syncs it to disk.
 pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     announce(Action::Write(path, bytes))?;
     let mut file = File::create(path)?;
@@ -49,7 +49,7 @@ pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Opens a file as the options say, and makes it if there is none.
+/// Opens a file with these options, and creates it if it does not exist.
 pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     announce(Action::Open(path))?;
     options.create(true).open(path)
@@ -79,13 +79,13 @@ pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
-/// Makes `link` stand for its neighbour `name`.
+/// Makes a symbolic link to `name` in the same folder.
 pub(super) fn link(name: &str, link: &Path) -> io::Result<()> {
     announce(Action::Link(name, link))?;
     std::os::unix::fs::symlink(name, link)
 }
 
-/// A file, a link, or a folder with all that is in it; fine if there is nothing.
+/// Removes a file, a link, or a folder with its contents, if there is one.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Err(error) => Err(error),

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use super::disk;
 use crate::{Error, Result};
 
-/// A file that grows line by line. A line that could not be written is kept, and goes before the next
-/// one: nothing is lost or cut because a disk was full for a while.
+/// An append-only file of lines. A line that could not be written is kept in memory and written before the next
+/// one, so that no line is lost or cut off if the disk is full for a while.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
     file: File,
-    /// Bytes of the file that are whole lines.
+    /// The length of the file's complete lines, in bytes.
     written: u64,
     pending: Vec<u8>,
 }
@@ -32,14 +32,14 @@ impl Journal {
         })
     }
 
-    /// Adds a line, and all that could not be added before.
+    /// Appends a line, after those that could not be written before.
     pub(crate) fn append(&mut self, line: &str) -> Result<()> {
         self.pending.extend_from_slice(line.as_bytes());
         self.pending.push(b'\n');
         self.flush().map_err(|source| error(&self.path, source))
     }
 
-    /// To the disk itself.
+    /// Syncs the file to disk.
     pub(crate) fn sync(&mut self) -> Result<()> {
         let synced = self.flush();
         let synced = synced.and_then(|()| disk::sync(&self.path, &self.file));
@@ -51,7 +51,7 @@ impl Journal {
             return Ok(());
         }
         if self.file.metadata()?.len() != self.written {
-            disk::truncate(&self.path, &self.file, self.written)?; // part of a line
+            disk::truncate(&self.path, &self.file, self.written)?; // an incomplete line
         }
         disk::append(&self.path, &mut self.file, &self.pending)?;
         self.written += self.pending.len() as u64;

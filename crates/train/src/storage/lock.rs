@@ -9,12 +9,12 @@ use attend_infer::run::{LockState, RunFolder};
 use super::disk;
 use crate::{Error, Result};
 
-/// The right to write a run's folder. It ends with the process, however that ends.
+/// An exclusive lock on a run's folder. The system releases it when the process ends, even by a kill.
 #[derive(Debug)]
 pub(crate) struct Lock(File);
 
 impl Lock {
-    /// Takes it, or says which process has it.
+    /// Acquires the lock. The error names the process that holds it.
     pub(crate) fn acquire(run: &RunFolder) -> Result<Self> {
         let path = run.lock_path();
         let error = |source: io::Error| Error::Write {

@@ -1,4 +1,5 @@
-//! Files that appear whole or not at all. All that a run writes goes through here.
+//! Writes files and folders atomically: they appear complete or not at all. Everything that a run writes goes
+//! through here.
 
 mod disk;
 mod journal;
@@ -18,7 +19,7 @@ pub(crate) use lock::Lock;
 
 use crate::{Error, Result};
 
-/// Whether [`write_folder`] may write there: nothing, or a bundle that it wrote itself.
+/// An error if [`write_folder`] would replace something other than a bundle that it wrote itself.
 pub(crate) fn check_replaceable(folder: &Path) -> Result<()> {
     let ours = folder.join(Manifest::NAME).exists() && !folder.join(Checkpoint::STATE).exists();
     if folder.exists() && !ours {
@@ -27,7 +28,7 @@ pub(crate) fn check_replaceable(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a folder can be made there, before the work whose result it is to hold.
+/// An error if a folder cannot be created there. Called before the work whose result it will hold.
 pub(crate) fn check_writable(folder: &Path) -> Result<()> {
     let exists = folder.ancestors().find(|path| path.exists());
     let exists = exists.unwrap_or(Path::new("."));
@@ -36,7 +37,7 @@ pub(crate) fn check_writable(folder: &Path) -> Result<()> {
     written.map_err(|source| error(folder, source))
 }
 
-/// Makes a folder, and those above it that are missing.
+/// Creates a folder and its missing parents.
 pub(crate) fn make_folder(folder: &Path) -> Result<()> {
     let make = || {
         let missing: Vec<_> = folder.ancestors().take_while(|f| !f.is_dir()).collect();
@@ -49,8 +50,8 @@ pub(crate) fn make_folder(folder: &Path) -> Result<()> {
     make().map_err(|source| error(folder, source))
 }
 
-/// Writes a folder of files: to a temporary one, synced to disk, with a manifest of sizes and hashes
-/// last, which is then renamed. What had that name before is replaced.
+/// Writes a folder of files, and replaces one that exists. The files are written to a temporary folder and synced
+/// to disk, then a manifest with their sizes and hashes; then the folder is renamed.
 pub(crate) fn write_folder(folder: &Path, files: &[(String, Vec<u8>)]) -> Result<()> {
     assert!(
         folder.file_name().is_some(),
@@ -74,13 +75,13 @@ pub(crate) fn write_folder(folder: &Path, files: &[(String, Vec<u8>)]) -> Result
     })
 }
 
-/// Where a folder waits while another takes its name.
+/// The name of a folder while it is being replaced.
 fn replaced(folder: &Path) -> PathBuf {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     folder.with_file_name(format!(".{name}{REPLACED}"))
 }
 
-/// Gives a folder its name back, if the one that was to take it did not come.
+/// Renames a folder back if its replacement was not completed.
 fn restore_replaced(folder: &Path) -> io::Result<()> {
     let replaced = replaced(folder);
     if replaced.exists() && !folder.exists() {
@@ -101,7 +102,7 @@ fn write_all(folder: &Path, files: &[(String, Vec<u8>)]) -> io::Result<()> {
     disk::sync_folder(folder)
 }
 
-/// Removes a folder. Whoever looks meanwhile sees it whole or not at all.
+/// Removes a folder. It is renamed first, so that readers see it complete or not at all.
 pub(crate) fn remove_folder(folder: &Path) -> Result<()> {
     let temporary = temporary(folder);
     let removed = disk::remove(&temporary)
@@ -111,12 +112,12 @@ pub(crate) fn remove_folder(folder: &Path) -> Result<()> {
     removed.map_err(|source| error(folder, source))
 }
 
-/// Removes a file, or whatever else there is; fine if there is nothing.
+/// Removes a file, a link or a folder, if there is one.
 pub(crate) fn remove(path: &Path) -> Result<()> {
     disk::remove(path).map_err(|source| error(path, source))
 }
 
-/// Replaces one file in one go.
+/// Replaces a file atomically.
 pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let temporary = temporary(path);
     let written = disk::write_synced(&temporary, bytes)
@@ -128,7 +129,7 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
-/// Makes `link` point to its neighbour `name`, in one go.
+/// Makes `link` point to `name` in the same folder, atomically.
 pub(crate) fn update_link(link: &Path, name: &str) -> Result<()> {
     if fs::read_link(link).is_ok_and(|target| target == Path::new(name)) {
         return Ok(());
@@ -136,7 +137,7 @@ pub(crate) fn update_link(link: &Path, name: &str) -> Result<()> {
     let temporary = temporary(link);
     let made = || {
         disk::remove(&temporary)?;
-        // A copy of a run may hold a folder where the run had a link.
+        // In a copy of a run, the link may have become a folder.
         if !link.is_symlink() && link.join(Manifest::NAME).exists() {
             disk::remove(link)?;
         }
@@ -150,7 +151,7 @@ pub(crate) fn update_link(link: &Path, name: &str) -> Result<()> {
     })
 }
 
-/// Names of what a killed process left half written in `folder`.
+/// The names of temporary files and folders that a killed process left in `folder`.
 pub(crate) fn leftovers(folder: &Path) -> Result<Vec<String>> {
     let names = || -> io::Result<Vec<String>> {
         let names = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name()));
@@ -164,7 +165,7 @@ pub(crate) fn leftovers(folder: &Path) -> Result<Vec<String>> {
     })
 }
 
-/// Removes them; what was about to be replaced gets its name back.
+/// Removes leftovers. A folder that was being replaced is renamed back.
 pub(crate) fn clean_up(folder: &Path) -> Result<()> {
     for name in leftovers(folder)? {
         let path = folder.join(&name);
@@ -184,7 +185,7 @@ pub(crate) fn clean_up(folder: &Path) -> Result<()> {
 const TEMPORARY: &str = ".tmp";
 const REPLACED: &str = ".old.tmp";
 
-/// Whether a name is one that [`temporary`] gives to what a run writes.
+/// Whether a name is that of a temporary file or folder of a run.
 fn is_temporary(name: &str) -> bool {
     let name = name
         .strip_prefix('.')
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_writer_left_is_cleaned_away() -> Result<()> {
+    fn leftovers_of_a_killed_process_are_removed() -> Result<()> {
         let root = tempfile::tempdir().unwrap();
         let half = temporary(&root.path().join("checkpoint-2"));
         fs::create_dir(&half).unwrap();

@@ -15,7 +15,7 @@ use super::super::{Journal, Lock, clean_up, is_temporary, leftovers};
 use super::{newest, save, watched};
 use crate::{Compute, Config, OnSaveError, Result, Run, Start, Stop, train};
 
-/// How a thing that was asked of the disk goes wrong.
+/// How a file operation goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     /// The process is killed before it.
@@ -24,7 +24,7 @@ enum Fault {
     KillHalfway,
     /// It fails, once.
     Error(i32),
-    /// Half of it is written, and then there is no room, for this and whatever else wants some.
+    /// Half of it is written, then the disk is full for this and all later writes.
     Full,
 }
 
@@ -65,7 +65,7 @@ impl Fault {
         }
     }
 
-    /// Does some work in which this strikes at action number `at`; `None` if it was killed.
+    /// Does some work in which operation number `at` fails. `None` if it was killed.
     fn during<T>(self, at: usize, work: impl FnOnce() -> T) -> Option<T> {
         let mut count = 0;
         let watch = move |action: Action| {
@@ -80,8 +80,8 @@ impl Fault {
 #[test]
 fn a_fault_at_any_point_of_a_save_leaves_the_old_checkpoint_or_the_new_one_whole() {
     let mut tried = 0;
-    // The new one is the best, so that the old one is removed; or it is not, so that both stay; or there
-    // is one of its step already, which it replaces.
+    // The new checkpoint is the best, so that the old one is removed; or it is not, so that both stay; or it
+    // replaces one of the same step.
     let cases = [(10, false), (20, false), (20, true)];
     for ((best, again), fault) in cases.iter().flat_map(|case| FAULTS.map(|f| (*case, f))) {
         for at in 0..=actions_of_a_save(best, again) {
@@ -108,7 +108,7 @@ fn a_fault_at_any_point_of_a_save_leaves_the_old_checkpoint_or_the_new_one_whole
                     .filter(|n| is_temporary(&n.to_string_lossy()))
                     .count()
             };
-            // A process that lives cleans up, unless removing itself is what fails.
+            // A process that was not killed cleans up, unless the removal is what fails.
             let removes =
                 matches!(&outcome, Some(Err(error)) if error.to_string().contains("checkpoint-10"));
             if outcome.is_some() && !removes {
@@ -131,7 +131,7 @@ fn a_fault_at_any_point_of_a_save_leaves_the_old_checkpoint_or_the_new_one_whole
     assert!(tried > 200, "{tried} faults were tried");
 }
 
-/// How many things a save asks of the disk.
+/// The number of file operations of a save.
 fn actions_of_a_save(best: u64, again: bool) -> usize {
     let root = tempfile::tempdir().unwrap();
     save(root.path(), 10, 10).unwrap();
@@ -202,7 +202,7 @@ fn a_log_keeps_every_line_once_whatever_the_disk_refuses() {
                     let _ = journal.sync();
                 }
             });
-            // Half a line, as a write that fails halfway leaves it.
+            // Half a line, as a failed write leaves it.
             let whole = fs::read(&path).unwrap();
             fs::write(&path, [&whole[..], b"lin"].concat()).unwrap();
             journal.append("line 4").unwrap();
@@ -215,7 +215,7 @@ fn a_log_keeps_every_line_once_whatever_the_disk_refuses() {
     }
 }
 
-/// A corpus and the config of a training of thirty steps that saves at every tenth.
+/// A corpus and the config of a training of 30 steps that saves every 10 steps.
 fn config(folder: &Path) -> Config {
     for side in ["a", "b"] {
         let lines: String = (0..40).map(|i| format!("one two {i}\n")).collect();
@@ -265,7 +265,7 @@ fn a_start_with_unreadable_data_writes_nothing() {
     assert!(count_actions(|| drop(start(good).unwrap())) > 0);
 }
 
-/// A training without room for checkpoint 20, nor for two lines of the log.
+/// A training for which the disk is full at checkpoint 20 and two lines of the log.
 fn train_on_a_full_disk(folder: &Path, on_save_error: OnSaveError) -> Result<Run> {
     let mut config = config(folder);
     config.train.on_save_error = on_save_error;
@@ -296,7 +296,7 @@ fn a_disk_that_is_full_for_a_while_costs_one_checkpoint_or_stops_the_run_as_the_
     let folder = root.path().join("run");
     let steps = || RunFolder::new(&folder).steps().unwrap();
     assert_eq!((run.state.step, steps()), (30, vec![0, 10, 30]));
-    // The best of step 20 could not be saved, and is not named as one that could.
+    // The best model, of step 20, could not be saved, so `best` does not name it.
     let best = run.state.best.map(|best| best.step);
     assert!(best == Some(30) && folder.join("best/manifest.json").exists());
     let log = fs::read_to_string(folder.join("metrics.jsonl")).unwrap();

@@ -1,8 +1,8 @@
-//! What becomes of a run when the disk refuses, the process dies or the power goes, at every single
-//! thing that saving asks of the disk.
+//! Tests of a run in which an operation fails, the process is killed or the power is lost, at every file operation
+//! of a save.
 
-mod faults; // the disk refuses, the process is killed
-mod power; // what was not synced is lost, or not
+mod faults; // operations that fail, and kills
+mod power; // loss of what was not synced
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ thread_local! {
     static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
 }
 
-/// Asks whoever watches this thread.
+/// Tells the observer of this thread, which may make the operation fail.
 pub(super) fn announce(action: Action) -> io::Result<()> {
     WATCH.with_borrow_mut(|watch| match watch {
         Some(watch) => watch(action),
@@ -31,7 +31,7 @@ pub(super) fn announce(action: Action) -> io::Result<()> {
     })
 }
 
-/// Does some work under someone's eyes.
+/// Does some work with an observer.
 fn watched<T>(
     watch: impl FnMut(Action) -> io::Result<()> + 'static,
     work: impl FnOnce() -> T,
@@ -42,7 +42,7 @@ fn watched<T>(
     result.unwrap_or_else(|killed| resume_unwind(killed))
 }
 
-/// A checkpoint of this step, with little in it.
+/// A small checkpoint of this step.
 fn save(folder: &Path, step: u64, best: u64) -> Result<()> {
     let text = "out = \"run\"\n[data]\nsource = \"a\"\ntarget = \"b\"\ntrain = \"train\"\n";
     let config: Config = toml::from_str(text).unwrap();

@@ -11,7 +11,7 @@ use super::super::{Journal, Lock, make_folder, write_file};
 use super::{newest, save, watched};
 use crate::Result;
 
-/// A disk as the power leaves it: of what was not synced, any part may be there.
+/// A disk after a loss of power: any part of what was not synced may be there.
 #[derive(Clone, Debug)]
 enum Node {
     File {
@@ -39,7 +39,7 @@ struct Disk {
     nodes: Vec<Node>,
 }
 
-/// What [`Action`] says, to be gone through later.
+/// An [`Action`] with its own data, to be replayed later.
 #[derive(Clone, Debug)]
 enum Recorded {
     MakeFolder(PathBuf),
@@ -161,14 +161,14 @@ impl Disk {
         }
     }
 
-    /// Writes what is left, as chance has it, into a real folder.
+    /// Writes what is left, chosen at random, into a real folder.
     fn lose_power(&self, node: usize, path: &Path, chance: &mut Chance) {
         match &self.nodes[node] {
             Node::File { content, synced } if content == synced => {
                 fs::write(path, content).unwrap()
             }
             Node::File { content, synced } => {
-                // What was added may be there or not; what it was added to stays.
+                // The appended bytes may be there or not. The bytes before them are.
                 let (kept, tail) = match content.strip_prefix(&synced[..]) {
                     Some(tail) => (&synced[..], tail),
                     None => (&[][..], &content[..]),
@@ -224,7 +224,7 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap().to_str().unwrap().to_string()
 }
 
-/// What is kept of what was not synced: nothing, all, or what the numbers say.
+/// How much is kept of what was not synced: nothing, everything, or a random part.
 enum Chance {
     Never,
     Always,
@@ -248,7 +248,7 @@ impl Chance {
     }
 }
 
-/// All that a run of four checkpoints asks of the disk.
+/// All file operations of a run of four checkpoints.
 fn a_run(root: &Path) -> Vec<Recorded> {
     let folder = root.join("runs/mine");
     let record = std::rc::Rc::new(RefCell::new(Vec::new()));
