@@ -30,8 +30,9 @@ impl Profile {
         }
         let seconds = run.state.seconds - self.seconds;
         let saving = self.start.elapsed().as_secs_f64() - seconds;
-        run.log
-            .print(&format!("time of each part, on average over {steps} steps:"));
+        run.log.print(&format!(
+            "time of each part, on average over {steps} steps:"
+        ));
         for line in lines(&profile::times(), seconds, steps) {
             run.log.print(&line);
         }
