@@ -72,14 +72,16 @@ const FLOAT: u64 = 4;
 impl Footprint {
     /// Bytes of the weights.
     pub fn weight_bytes(&self) -> u64 {
-        FLOAT * self.weights as u64
+        FLOAT.saturating_mul(self.weights as u64)
     }
 
     /// Bytes that training holds whatever the batch: values, gradients, Adam's two moments and, with `average`,
     /// the moving average; and while a checkpoint is written, a copy of all but the gradients and of one more.
     pub fn optimizer_bytes(&self, average: bool) -> u64 {
         let copies = 8 + 2 * u64::from(average);
-        copies * self.weight_bytes() + FLOAT * self.training.fixed as u64
+        copies
+            .saturating_mul(self.weight_bytes())
+            .saturating_add(FLOAT.saturating_mul(self.training.fixed as u64))
     }
 
     /// Bytes that training holds for a batch, at most.
@@ -108,18 +110,68 @@ impl Footprint {
 impl ModelConfig {
     /// The memory that the model takes. Nothing is allocated to compute it.
     pub fn footprint(&self, vocabularies: Vocabularies) -> Result<Footprint> {
-        let shapes = self.weight_shapes(vocabularies)?;
-        let sizes = shapes.values().map(|shape| shape.iter().product::<usize>());
         let (training, search) = match self {
             ModelConfig::Transformer(config) => config.footprint(vocabularies),
             ModelConfig::Recurrent(config) => config.footprint(vocabularies),
             ModelConfig::Snail(config) => config.footprint(vocabularies),
         };
         Ok(Footprint {
-            weights: sizes.sum(),
+            weights: self.count_weights(vocabularies)?,
             training,
             search,
         })
+    }
+
+    /// The number of values in all weights. Layers from the third on are alike, so that they are multiplied, not
+    /// listed: there may be very many.
+    fn count_weights(&self, vocabularies: Vocabularies) -> Result<usize> {
+        const LISTED: usize = 3;
+        let count = |encoder: usize, decoder: usize| {
+            let shapes = self
+                .with_layers(encoder, decoder)
+                .weight_shapes(vocabularies)?;
+            let sizes = shapes.values().map(|shape| shape.iter().product::<usize>());
+            Ok(sizes.fold(0, usize::saturating_add))
+        };
+        let (encoder, decoder) = self.layers();
+        let (first_encoder, first_decoder) = (encoder.min(LISTED), decoder.min(LISTED));
+        let listed = count(first_encoder, first_decoder)?;
+        let rest = |layers: usize, fewer: Result<usize>| {
+            let each = listed - fewer?;
+            Result::Ok((layers - LISTED).saturating_mul(each))
+        };
+        let mut all = listed;
+        if encoder > LISTED {
+            all = all.saturating_add(rest(encoder, count(LISTED - 1, first_decoder))?);
+        }
+        if decoder > LISTED {
+            all = all.saturating_add(rest(decoder, count(first_encoder, LISTED - 1))?);
+        }
+        Ok(all)
+    }
+
+    /// The numbers of layers that are alike, of encoder and decoder.
+    fn layers(&self) -> (usize, usize) {
+        match self {
+            ModelConfig::Transformer(config) => (config.encoder_layers, config.decoder_layers),
+            ModelConfig::Recurrent(config) => (config.encoder_layers, config.decoder_layers),
+            ModelConfig::Snail(_) => (0, 0), // each block is wider than the one before it
+        }
+    }
+
+    /// The same model with these numbers of layers.
+    fn with_layers(&self, encoder: usize, decoder: usize) -> Self {
+        let mut config = self.clone();
+        match &mut config {
+            ModelConfig::Transformer(config) => {
+                (config.encoder_layers, config.decoder_layers) = (encoder, decoder);
+            }
+            ModelConfig::Recurrent(config) => {
+                (config.encoder_layers, config.decoder_layers) = (encoder, decoder);
+            }
+            ModelConfig::Snail(_) => {}
+        }
+        config
     }
 
     /// The shape of every weight, by name. Nothing is allocated to find out.
@@ -132,5 +184,43 @@ impl ModelConfig {
         Ok(weights
             .map(|weight| (weight.name().to_string(), weight.value().dims().to_vec()))
             .collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{RecurrentConfig, SnailConfig, TransformerConfig};
+
+    #[test]
+    fn counted_weights_are_those_of_the_list() -> Result<()> {
+        let vocabularies = Vocabularies {
+            source: Some(9),
+            target: 11,
+            joint: false,
+        };
+        let recurrent = RecurrentConfig {
+            d_hidden: 8,
+            ..RecurrentConfig::default()
+        };
+        let models = [
+            ModelConfig::Transformer(TransformerConfig::default()),
+            ModelConfig::Recurrent(recurrent),
+            ModelConfig::Snail(SnailConfig::default()),
+        ];
+        for model in models {
+            for (encoder, decoder) in [(1, 1), (2, 5), (3, 3), (4, 2), (6, 7)] {
+                let model = model.with_layers(encoder, decoder);
+                let shapes = model.weight_shapes(vocabularies)?;
+                let sizes = shapes.values().map(|shape| shape.iter().product::<usize>());
+                let listed: usize = sizes.sum();
+                assert_eq!(
+                    model.count_weights(vocabularies)?,
+                    listed,
+                    "{encoder}, {decoder}"
+                );
+            }
+        }
+        Ok(())
     }
 }

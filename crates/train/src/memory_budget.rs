@@ -48,15 +48,14 @@ impl MemoryBudget {
     /// Bytes that training takes at most, with the batches of this dataset.
     pub(crate) fn most(&self, dataset: &Dataset, batch_tokens: usize) -> u64 {
         let lengths = (0..dataset.len()).map(|pair| dataset.lengths(pair));
-        let longest = lengths.fold((0, 0), |(source, target), lengths| {
-            (source.max(lengths.source), target.max(lengths.target))
+        let all = lengths.fold(BatchSize::default(), |all, lengths| {
+            all.with(lengths.source, lengths.target)
         });
         // A pair that is longer than a batch is a batch of its own.
         let largest = BatchSize {
-            source: batch_tokens.max(longest.0),
-            target: batch_tokens.max(longest.1),
-            longest_source: longest.0,
-            longest_target: longest.1,
+            source: all.source.min(batch_tokens).max(all.longest_source),
+            target: all.target.min(batch_tokens).max(all.longest_target),
+            ..all
         };
         let needed = self.needed(largest);
         self.limit.map_or(needed, |limit| limit.min(needed))
