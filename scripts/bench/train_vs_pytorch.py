@@ -1,4 +1,5 @@
-"""Compares the training step of Attend and PyTorch, run alternately. Started by train_vs_pytorch.sh.
+"""Compares the training step of Attend with that of PyTorch, or of another build of Attend, run alternately.
+Started by train_vs_pytorch.sh and train_vs_commit.sh.
 
 Both processes stay alive; one waits while the other works. A round is a few steps of one program, then
 of the other. The comparison uses the median over all steps. Before that, both run one step from the same
@@ -134,13 +135,18 @@ def ceiling(step):
 
 def compare(name, shape, vocabulary, batches, options, folder, step):
     ours = [step, "run", "--shape", shape, "--vocabulary", vocabulary, "--batches", batches]
-    theirs = [sys.executable, HERE / "pytorch_step.py", shape, vocabulary, batches]
     weights = folder / "weights.safetensors"
     no_dropout = ["--dropout", 0, "--weights", weights]
-    same = [("attend", [*ours, *no_dropout]), ("pytorch", [*theirs, weights])]
+    if options.base:
+        other, theirs = "base", [options.base, *ours[1:]]
+        their_same = [*theirs, *no_dropout]
+    else:
+        other, theirs = "pytorch", [sys.executable, HERE / "pytorch_step.py", shape, vocabulary, batches]
+        their_same = [*theirs, weights]
+    same = [("attend", [*ours, *no_dropout]), (other, their_same)]
     loss, their_loss, parameters = check_same(same, weights)
 
-    workers = [Worker("attend", ours), Worker("pytorch", theirs)]
+    workers = [Worker("attend", ours), Worker(other, theirs)]
     steps = 1 if options.quick else STEPS[shape]
     for worker in workers:
         worker.steps(1 if options.quick else 3)  # warm-up, not measured
@@ -177,6 +183,7 @@ def main():
         "--only", help="one case: base, luong, base-32k, ragged-base, …; or all transformer or recurrent cases"
     )
     parser.add_argument("--corpus", help="corpus for the ragged batches, without .en and .de")
+    parser.add_argument("--base", help="the step program of another build, to compare with instead of PyTorch")
     parser.add_argument("--source", default="en")
     parser.add_argument("--target", default="de")
     options = parser.parse_args()
