@@ -1,4 +1,5 @@
-/// Watches translations that are in progress, and may cancel them. `()` does neither.
+/// Watches translations that are in progress, and may cancel them. `()` does neither; a function is told of the
+/// lines that are translated.
 pub trait Observer: Sync {
     /// So many more lines are translated.
     fn advance(&self, lines: usize) {
@@ -12,3 +13,9 @@ pub trait Observer: Sync {
 }
 
 impl Observer for () {}
+
+impl<F: Fn(usize) + Sync> Observer for F {
+    fn advance(&self, lines: usize) {
+        self(lines);
+    }
+}

@@ -1,7 +1,7 @@
 use std::time::Instant;
 
 use attend_infer::run::{Event, Link, TestScores, TrainerState};
-use attend_infer::{Bundle, Observer, Translator};
+use attend_infer::{Bundle, Translator};
 use attend_model::Seq2Seq;
 use attend_ops::profile;
 
@@ -161,9 +161,13 @@ impl Run {
         let decode = &self.config.decode;
         let kernels = self.compute.kernels;
         let translator = Translator::new(&*bundle.model, &bundle.tokenizers, decode, kernels);
-        let bar = TestBar(attend_cli::bar(Some(test.len() as u64)));
-        let translated =
-            Translated::new(&translator.observed_by(&bar), &test.source, &test.target)?;
+        let bar = attend_cli::bar(Some(test.len() as u64));
+        let advance = |lines: usize| bar.advance(lines as u64);
+        let translated = Translated::new(
+            &translator.observed_by(&advance),
+            &test.source,
+            &test.target,
+        )?;
         self.log.event(&Event::Test(TestScores {
             step,
             bleu: translated.bleu.score,
@@ -193,15 +197,6 @@ impl Run {
             }
             opened => opened,
         }
-    }
-}
-
-/// Shows how much of the test set is translated.
-struct TestBar(attend_cli::Bar);
-
-impl Observer for TestBar {
-    fn advance(&self, lines: usize) {
-        self.0.advance(lines as u64);
     }
 }
 

@@ -5,7 +5,6 @@ use attend_data::{Corpus, FilePair};
 use attend_infer::{Bundle, Translator, metrics};
 
 use super::DecodeArgs;
-use super::TranslationBar;
 use super::output::{Output, check_apart};
 use super::warnings::LengthWarnings;
 
@@ -53,9 +52,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let (device, kernels) = args.compute.start()?;
     let bundle = Bundle::open(&args.run, &device)?;
     let decode = args.decode.apply(bundle.decode.clone())?;
-    let bar = TranslationBar(bar(Some(source.len() as u64)));
+    let bar = bar(Some(source.len() as u64));
+    let advance = |lines: usize| bar.advance(lines as u64);
     let translator = Translator::new(&*bundle.model, &bundle.tokenizers, &decode, kernels);
-    let translator = translator.observed_by(&bar);
+    let translator = translator.observed_by(&advance);
     let mut file = match output {
         Some(path) => Some(Output::open(Some(path))?),
         None => None,

@@ -10,17 +10,7 @@ mod warnings;
 
 use std::num::NonZeroUsize;
 
-use attend_cli::Bar;
-use attend_infer::{DecodeConfig, LengthMeasure, Observer, Result};
-
-/// Shows how many lines are translated.
-struct TranslationBar(Bar);
-
-impl Observer for TranslationBar {
-    fn advance(&self, lines: usize) {
-        self.0.advance(lines as u64);
-    }
-}
+use attend_infer::{DecodeConfig, LengthMeasure, Result};
 
 /// Search options. Each defaults to the value in the model's training config.
 #[derive(Debug, clap::Args)]

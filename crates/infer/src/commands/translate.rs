@@ -6,10 +6,10 @@ use attend_cli::{ComputeArgs, bar};
 use attend_data::Lines;
 use attend_infer::{Bundle, Error, Observer, Result, Translation, Translator};
 
+use super::DecodeArgs;
 use super::chunks::Chunks;
 use super::output::{Output, check_apart};
 use super::warnings::LengthWarnings;
-use super::{DecodeArgs, TranslationBar};
 
 /// Translate text: one sentence per input line, one translation per output line.
 #[derive(clap::Args)]
@@ -103,7 +103,8 @@ impl Args {
     fn bar(&self) -> Box<dyn Observer> {
         let seen = stderr().is_terminal() && (self.output.is_some() || !stdout().is_terminal());
         if seen && !self.files.is_empty() {
-            Box::new(TranslationBar(bar(self.count_lines())))
+            let bar = bar(self.count_lines());
+            Box::new(move |lines: usize| bar.advance(lines as u64))
         } else {
             Box::new(())
         }
