@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use candle_core::{Device, Result};
 
 use crate::weights::{Init, Values};
-use crate::{ModelConfig, Vocabularies};
+use crate::{LoadError, ModelConfig, Vocabularies};
 
 /// The memory that a model takes, computed from its config and vocabularies before anything is built. Estimates
 /// are rather too high. All counts are numbers of 4 bytes.
@@ -120,6 +120,17 @@ impl ModelConfig {
             training,
             search,
         })
+    }
+
+    /// Checks that tensors of these shapes, by name, are the weights of the model.
+    pub fn check_weights(
+        &self,
+        vocabularies: Vocabularies,
+        found: &BTreeMap<String, Vec<usize>>,
+    ) -> std::result::Result<(), LoadError> {
+        let shapes = self.weight_shapes(vocabularies);
+        let shapes = shapes.map_err(|error| LoadError::Candle(error.to_string()))?;
+        LoadError::check(found, &shapes)
     }
 
     /// The shape of every weight, by name. Nothing is allocated to find out.

@@ -45,18 +45,17 @@ impl Manifest {
     /// The manifest of a folder; `None` if it has none.
     pub(super) fn read(folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(Self::NAME);
-        let damaged = |message: String| Error::Damaged {
-            path: path.clone(),
-            message,
-        };
         match fs::read(&path) {
-            Ok(json) => match serde_json::from_slice(&json) {
-                Ok(manifest) => Ok(Some(manifest)),
-                Err(error) => Err(damaged(format!("not a manifest: {error}"))),
-            },
+            Ok(json) => Self::parse(&json, &path).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(damaged(error.to_string())),
+            Err(error) => Err(damaged(&path, error.to_string())),
         }
+    }
+
+    /// Parses the bytes of the file. `path` is for errors.
+    pub fn parse(json: &[u8], path: &Path) -> Result<Self> {
+        let manifest = serde_json::from_slice(json);
+        manifest.map_err(|error| damaged(path, format!("not a manifest: {error}")))
     }
 
     /// Reads every file of a folder that must have a manifest. The error names the file that is
@@ -89,18 +88,14 @@ impl Entry {
     }
 
     fn check(&self, path: &Path, bytes: u64, sha256: impl FnOnce() -> String) -> Result<()> {
-        let damaged = |message: String| Error::Damaged {
-            path: path.into(),
-            message,
-        };
         if bytes != self.bytes {
             let written = self.bytes;
-            return Err(damaged(format!(
-                "{bytes} bytes where {written} were written"
-            )));
+            let message = format!("{bytes} bytes where {written} were written");
+            return Err(damaged(path, message));
         }
         if sha256() != self.sha256 {
-            return Err(damaged("not what was written (its SHA-256 differs)".into()));
+            let message = "not what was written (its SHA-256 differs)";
+            return Err(damaged(path, message.into()));
         }
         Ok(())
     }
@@ -110,10 +105,14 @@ impl Entry {
 fn unreadable(path: &Path, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::NotFound => Error::MissingFile(path.into()),
-        _ => Error::Damaged {
-            path: path.into(),
-            message: error.to_string(),
-        },
+        _ => damaged(path, error.to_string()),
+    }
+}
+
+fn damaged(path: &Path, message: String) -> Error {
+    Error::Damaged {
+        path: path.into(),
+        message,
     }
 }
 
