@@ -48,15 +48,18 @@ impl Override {
         let Some((key, value)) = text.split_once('=') else {
             return Err(error("no `=`"));
         };
-        let (key, value) = (key.trim(), value.trim());
-        let is_toml = |toml: &String| toml.parse::<Table>().is_ok();
+        let not_a_pair = || error("not a key and a value");
+        let key = dotted(key).ok_or_else(not_a_pair)?;
+        // A value with a line end could go on with another key.
+        let sets_key = |toml: &String| toml.parse().is_ok_and(|table| holds_only(&table, &key));
         // A bare word is text: `--set out=runs/mine` needs no quotes.
+        let (key, value) = (&*key, value.trim());
         let quoted = || format!("{key} = {}", Value::String(value.to_string()));
-        let toml = Some(format!("{key} = {value}")).filter(is_toml);
-        let toml = toml.or_else(|| Some(quoted()).filter(is_toml));
+        let toml = Some(format!("{key} = {value}")).filter(sets_key);
+        let toml = toml.or_else(|| Some(quoted()).filter(sets_key));
         Ok(Self {
             text: text.to_string(),
-            toml: toml.ok_or_else(|| error("not a key and a value"))?,
+            toml: toml.ok_or_else(not_a_pair)?,
             key: renamed::current(key).to_string(),
         })
     }
@@ -69,7 +72,7 @@ impl Override {
     /// Puts the value into a config that is still a table.
     fn apply(&self, root: &mut Table) -> Result<()> {
         let mut value = Value::Table(self.document()?.read()?);
-        let mut names: Vec<&str> = self.key.split('.').map(str::trim).collect();
+        let mut names: Vec<&str> = self.key.split('.').collect();
         for name in &names {
             let table = value.as_table_mut();
             let inner = table.and_then(|table| table.remove(*name));
@@ -94,6 +97,36 @@ impl Override {
     }
 }
 
+/// A key without spaces or quotes, such as `train.steps`; `None` if the text is not one key. No key of a config
+/// needs quotes.
+fn dotted(key: &str) -> Option<String> {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let names: Vec<&str> = key.split('.').map(unquoted).collect();
+    let bare = |name: &&str| !name.is_empty() && name.chars().all(is_bare);
+    names.iter().all(bare).then(|| names.join("."))
+}
+
+/// A name without the spaces and the quotes around it.
+fn unquoted(name: &str) -> &str {
+    let name = name.trim();
+    let inside = |quote| name.strip_prefix(quote)?.strip_suffix(quote);
+    inside('"').or(inside('\'')).unwrap_or(name)
+}
+
+/// Whether a table has this key, and nothing beside it.
+fn holds_only(table: &Table, key: &str) -> bool {
+    if table.len() != 1 {
+        return false;
+    }
+    match key.split_once('.') {
+        None => table.contains_key(key),
+        Some((name, rest)) => match table.get(name) {
+            Some(Value::Table(inner)) => holds_only(inner, rest),
+            _ => false,
+        },
+    }
+}
+
 /// The config of a file with these overrides.
 pub(super) fn merge(file: &Document, overrides: &[Override]) -> Result<Config> {
     if overrides.is_empty() {
@@ -112,4 +145,44 @@ pub(super) fn merge(file: &Document, overrides: &[Override]) -> Result<Config> {
             explain(&error, &merged, Place::CommandLine(&texts))
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key_of(text: &str) -> Option<String> {
+        Override::parse(text).ok().map(|given| given.key)
+    }
+
+    #[test]
+    fn a_key_is_read_with_or_without_quotes_and_spaces() {
+        for text in [
+            "train.steps=5",
+            " train . steps = 5 ",
+            "\"train\".steps=5",
+            "'train'.\"steps\"=5",
+        ] {
+            assert_eq!(key_of(text).as_deref(), Some("train.steps"), "{text}");
+        }
+        for text in [
+            "",
+            "=5",
+            "train.=5",
+            "\"\"=5",
+            "[train]\nsteps=5",
+            "#\nseed=5",
+        ] {
+            assert_eq!(key_of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_override_sets_one_key() {
+        let given = Override::parse("seed=1\nout = \"other\"").unwrap();
+        let mut table = Table::new();
+        given.apply(&mut table).unwrap();
+        let seed = Value::String("1\nout = \"other\"".into());
+        assert_eq!(table, Table::from_iter([("seed".to_string(), seed)]));
+    }
 }
