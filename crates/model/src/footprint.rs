@@ -128,6 +128,22 @@ impl ModelConfig {
         vocabularies: Vocabularies,
         found: &BTreeMap<String, Vec<usize>>,
     ) -> std::result::Result<(), LoadError> {
+        // Counts first: a config can ask for so many layers or heads that listing them fills the memory.
+        let size = |shape: &Vec<usize>| shape.iter().fold(1, |n: usize, d| n.saturating_mul(*d));
+        let values = found.values().map(size).fold(0, usize::saturating_add);
+        let (tensors_needed, values_needed) = self.least_weights();
+        for (what, found, expected) in [
+            ("tensors", found.len(), tensors_needed),
+            ("values", values, values_needed),
+        ] {
+            if found < expected {
+                return Err(LoadError::TooFew {
+                    what,
+                    found,
+                    expected,
+                });
+            }
+        }
         let shapes = self.weight_shapes(vocabularies);
         let shapes = shapes.map_err(|error| LoadError::Candle(error.to_string()))?;
         LoadError::check(found, &shapes)
