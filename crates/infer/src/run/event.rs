@@ -97,7 +97,7 @@ impl fmt::Display for Event {
                 f,
                 "step {} · epoch {} · loss {:.3} · lr {:.2e} · norm {:.2} · {:.0} tok/s",
                 step.step,
-                step.epoch + 1,
+                step.epoch.saturating_add(1),
                 step.loss,
                 step.learning_rate,
                 step.gradient_norm,
