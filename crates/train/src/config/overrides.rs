@@ -76,7 +76,12 @@ impl Override {
         for name in &names {
             let table = value.as_table_mut();
             let inner = table.and_then(|table| table.remove(*name));
-            value = inner.expect("an override holds its own key");
+            // A table under the old name of a key, which is not one.
+            value = inner.ok_or_else(|| Error::Config {
+                place: format!("--set {}", self.text),
+                message: format!("`{}` is not a key", self.key),
+                hint: None,
+            })?;
         }
         let last = names.pop().unwrap_or_default();
         let mut table = root;
@@ -175,6 +180,16 @@ mod tests {
         ] {
             assert_eq!(key_of(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_key_below_an_old_name_is_an_error() {
+        let given = Override::parse("train.translate.sentences=5").unwrap();
+        let error = given.apply(&mut Table::new()).unwrap_err().to_string();
+        assert!(
+            error.ends_with("`train.translate.sentences` is not a key"),
+            "{error}"
+        );
     }
 
     #[test]
