@@ -39,7 +39,7 @@ for target in "${targets[@]}"; do
   # The words of the seeds: comparisons of strings are not traced, so they would be hard to guess.
   grep -ohaE '[A-Za-z_<][A-Za-z0-9_.<>/-]{2,30}' "$seeds"/* | sort -u | sed 's/.*/"&"/' >"$build/$target.dict" || true
   # One thread, so that executions are reproducible. No backtraces, whose symbols take more memory than parsing.
-  if ATTEND_FUZZ=$target RAYON_NUM_THREADS=1 RUST_BACKTRACE=0 "$program" -max_total_time="$seconds" -timeout=2 \
+  if ATTEND_FUZZ=$target TOKENIZERS_PARALLELISM=false RUST_BACKTRACE=0 "$program" -max_total_time="$seconds" -timeout=2 \
     -rss_limit_mb=512 -max_len=4096 -dict="$build/$target.dict" -print_final_stats=1 \
     -artifact_prefix="$found/" "$corpus" "$seeds" >"$log" 2>&1; then
     failed=''

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `config`, `set` | a config file; `--set` |
 //! | `corpus`, `gzip` | the lines of a text, plain or compressed |
-//! | `encode`, `train_tokenizer` | text that is encoded, or that a tokenizer is trained on |
+//! | `encode`, `train_tokenizer`, `train_unigram` | text that is encoded, or that a tokenizer is trained on |
 //! | `tokenizer` | `tokenizer.json` |
 //! | `bundle_config`, `generation_config` | `config.json` and `generation_config.json` of a bundle |
 //! | `manifest`, `provenance`, `trainer_state` | those files of a checkpoint |
@@ -29,6 +29,7 @@ mod safetensors;
 mod set;
 mod tokenizer;
 mod train_tokenizer;
+mod train_unigram;
 mod trainer_state;
 
 use crate::Target;
@@ -47,6 +48,7 @@ pub const TARGETS: &[Target] = targets![
     gzip,
     encode,
     train_tokenizer,
+    train_unigram,
     tokenizer,
     bundle_config,
     generation_config,
