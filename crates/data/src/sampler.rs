@@ -118,11 +118,9 @@ impl Batches {
         let batch = self.dataset.batch(self.epoch.batch(index as usize));
         self.position.index += 1;
         if self.position.index == self.epoch.len() as u64 {
-            self.position = Position {
-                epoch: epoch + 1,
-                index: 0,
-            };
-            self.epoch = self.sampler.epoch(epoch + 1);
+            let epoch = epoch.saturating_add(1);
+            self.position = Position { epoch, index: 0 };
+            self.epoch = self.sampler.epoch(epoch);
         }
         (batch, self.position)
     }

@@ -44,7 +44,10 @@ mod search;
 mod translate;
 
 pub use align::{Aligner, Alignment, Sentence};
-pub use bundle::{Bundle, BundleConfig, Entry, Manifest, sha256, vocabularies};
+pub use bundle::{
+    Bundle, BundleConfig, Entry, GenerationConfig, Manifest, WeightsFile, parse_tensors, sha256,
+    vocabularies,
+};
 pub use decode::{DecodeConfig, LengthMeasure};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};

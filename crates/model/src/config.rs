@@ -39,6 +39,24 @@ pub struct Vocabularies {
     pub joint: bool,
 }
 
+impl Vocabularies {
+    /// Ids have 32 bits.
+    const MOST: usize = u32::MAX as usize;
+
+    fn validate(&self) -> Result<(), ConfigError> {
+        let sizes = [("source", self.source), ("target", Some(self.target))];
+        for (side, size) in sizes {
+            let size = size.unwrap_or(1);
+            if !(1..=Self::MOST).contains(&size) {
+                let hint = format!("it must be from 1 to {}", Self::MOST);
+                let key = format!("vocabularies.{side}");
+                return Err(ConfigError::new(key, format!("is {size}"), hint));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl ModelConfig {
     /// Checks every value: its range, and whether it goes together with the others.
     pub fn validate(&self) -> Result<(), ConfigError> {
@@ -53,6 +71,7 @@ impl ModelConfig {
     /// The same, and what depends on the vocabularies.
     pub fn validate_with(&self, vocabularies: Vocabularies) -> Result<(), ConfigError> {
         self.validate()?;
+        vocabularies.validate()?;
         self.check_tie(vocabularies.joint)
     }
 
@@ -72,6 +91,19 @@ impl ModelConfig {
             ModelConfig::Transformer(config) => config.d_model,
             ModelConfig::Recurrent(config) => config.d_hidden,
             ModelConfig::Snail(config) => config.d_model,
+        }
+    }
+
+    /// How many weights the model has at least, and values in them, without listing them: one for each layer,
+    /// and the four square matrices of a Transformer's self-attention.
+    pub(crate) fn least_weights(&self) -> (usize, usize) {
+        match self {
+            ModelConfig::Transformer(config) => {
+                let layers = config.encoder_layers + config.decoder_layers;
+                (layers, 4 * layers * config.d_model * config.d_model)
+            }
+            ModelConfig::Recurrent(config) => (config.encoder_layers + config.decoder_layers, 0),
+            ModelConfig::Snail(config) => (2 * config.blocks, 0),
         }
     }
 
@@ -142,6 +174,26 @@ mod tests {
             assert_eq!(serde_json::to_string(&vocabularies).unwrap(), json);
             let read: Vocabularies = serde_json::from_str(json).unwrap();
             assert_eq!(read, vocabularies);
+        }
+    }
+
+    #[test]
+    fn every_model_has_at_least_the_weights_that_it_is_said_to_have() {
+        let vocabularies = Vocabularies {
+            source: Some(9),
+            target: 9,
+            joint: true,
+        };
+        for config in [
+            ModelConfig::Transformer(TransformerConfig::default()),
+            ModelConfig::Recurrent(RecurrentConfig::default()),
+            ModelConfig::Snail(SnailConfig::default()),
+        ] {
+            let shapes = config.weight_shapes(vocabularies).unwrap();
+            let values: usize = shapes.values().map(|s| s.iter().product::<usize>()).sum();
+            let (least_tensors, least_values) = config.least_weights();
+            assert!(least_tensors <= shapes.len() && least_values <= values);
+            assert_eq!(config.check_weights(vocabularies, &shapes), Ok(()));
         }
     }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use candle_core::{Device, Result};
 
 use crate::weights::{Init, Values};
-use crate::{ModelConfig, Vocabularies};
+use crate::{LoadError, ModelConfig, Vocabularies};
 
 /// The memory that a model takes, computed from its config and vocabularies before anything is built. Estimates
 /// are rather too high. All counts are numbers of 4 bytes.
@@ -172,6 +172,33 @@ impl ModelConfig {
             ModelConfig::Snail(_) => {}
         }
         config
+    }
+
+    /// Checks that tensors of these shapes, by name, are the weights of the model.
+    pub fn check_weights(
+        &self,
+        vocabularies: Vocabularies,
+        found: &BTreeMap<String, Vec<usize>>,
+    ) -> std::result::Result<(), LoadError> {
+        // Counts first: a config can ask for so many layers or heads that listing them fills the memory.
+        let size = |shape: &Vec<usize>| shape.iter().fold(1, |n: usize, d| n.saturating_mul(*d));
+        let values = found.values().map(size).fold(0, usize::saturating_add);
+        let (tensors_needed, values_needed) = self.least_weights();
+        for (what, found, expected) in [
+            ("tensors", found.len(), tensors_needed),
+            ("values", values, values_needed),
+        ] {
+            if found < expected {
+                return Err(LoadError::TooFew {
+                    what,
+                    found,
+                    expected,
+                });
+            }
+        }
+        let shapes = self.weight_shapes(vocabularies);
+        let shapes = shapes.map_err(|error| LoadError::Candle(error.to_string()))?;
+        LoadError::check(found, &shapes)
     }
 
     /// The shape of every weight, by name. Nothing is allocated to find out.

@@ -23,6 +23,12 @@ pub enum LoadError {
         found: Vec<usize>,
         expected: Vec<usize>,
     },
+    #[error("the model has at least {expected} {what}, but there are only {found}")]
+    TooFew {
+        what: &'static str,
+        found: usize,
+        expected: usize,
+    },
     #[error("{0}")]
     Candle(String),
 }

@@ -150,7 +150,7 @@ fn contents(checkpoint: &Checkpoint) -> Result<String> {
     };
     Ok(format!(
         "{count} parameters, epoch {}{best}{skipped}",
-        state.position.epoch + 1
+        state.position.epoch.saturating_add(1)
     ))
 }
 

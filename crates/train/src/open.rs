@@ -86,7 +86,7 @@ impl Run {
         if data.training || changes.include(&BATCH_KEYS) {
             tracing::warn!("the batches have changed: continuing with the next epoch");
             state.position = Position {
-                epoch: state.position.epoch + 1,
+                epoch: state.position.epoch.saturating_add(1),
                 index: 0,
             };
         }

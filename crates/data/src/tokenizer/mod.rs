@@ -9,6 +9,7 @@
 //! 3. If a given or word-level tokenizer still encodes text as `</s>` or `<pad>`, it is replaced by
 //!    `<unk>`.
 
+mod growth;
 mod sides;
 mod train;
 mod words;
@@ -180,6 +181,7 @@ impl Tokenizer {
             message,
         };
         let inner = parsed.map_err(unusable)?;
+        growth::check(&inner).map_err(unusable)?;
         for token in [EOS, UNK] {
             if inner.token_to_id(token).is_none() {
                 let place = place.into();

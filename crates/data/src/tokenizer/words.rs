@@ -47,6 +47,6 @@ pub(super) fn separable(inner: &tokenizers::Tokenizer) -> bool {
     (subwords || words) && added.values().all(|token| token.special)
 }
 
-fn value(part: impl Serialize) -> Value {
+pub(super) fn value(part: impl Serialize) -> Value {
     serde_json::to_value(part).unwrap_or(Value::Bool(false)) // equal to no part
 }

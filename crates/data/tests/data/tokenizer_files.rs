@@ -49,6 +49,19 @@ fn a_pad_that_is_not_last_is_refused_with_the_reason() {
 }
 
 #[test]
+fn replacements_that_would_fill_the_memory_are_refused() {
+    let mut json = words(json!({"a": 0, "</s>": 1, "<unk>": 2}), &[]);
+    let tens = json!({"type": "Replace", "pattern": {"Regex": "."}, "content": "a".repeat(10)});
+    let steps =
+        |count: usize| json!({"type": "Sequence", "normalizers": vec![tens.clone(); count]});
+    json["normalizer"] = steps(2);
+    assert!(load(&json).is_ok());
+    json["normalizer"] = steps(12);
+    let error = load(&json).unwrap_err().to_string();
+    assert!(error.contains("more than 1024 times as long"), "{error}");
+}
+
+#[test]
 fn missing_special_tokens_are_named_with_the_file() {
     for (vocab, token) in [
         (json!({"a": 0, "<unk>": 1}), "</s>"),

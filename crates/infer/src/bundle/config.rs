@@ -43,11 +43,16 @@ impl BundleConfig {
     }
 
     pub(super) fn read(path: &Path) -> Result<Self> {
+        Self::parse(&read(path)?, path)
+    }
+
+    /// Parses and checks the bytes of the file. `path` is for errors.
+    pub fn parse(json: &[u8], path: &Path) -> Result<Self> {
         let damaged = |message: String| Error::Damaged {
             path: path.into(),
             message,
         };
-        let value: Value = parse(path)?;
+        let value: Value = parse(json, path)?;
         if value.get("model_type").and_then(Value::as_str) != Some(MODEL_TYPE) {
             return Err(damaged("not the config of an Attend model".into()));
         }
@@ -87,7 +92,7 @@ impl BundleConfig {
 /// `generation_config.json`: [`DecodeConfig`] and the special tokens, under the names that Hugging
 /// Face's `generate` knows. What it does not know, it leaves alone.
 #[derive(Serialize, Deserialize)]
-pub(super) struct GenerationConfig {
+pub struct GenerationConfig {
     num_beams: usize,
     length_penalty: f32,
     /// Not a key of `generate`, which always divides by the number of tokens: it ranks translations as
@@ -141,7 +146,12 @@ impl GenerationConfig {
     }
 
     pub(super) fn read(path: &Path) -> Result<DecodeConfig> {
-        let generation: Self = parse(path)?;
+        Self::parse(&read(path)?, path)
+    }
+
+    /// Parses and checks the bytes of the file. `path` is for errors.
+    pub fn parse(json: &[u8], path: &Path) -> Result<DecodeConfig> {
+        let generation: Self = parse(json, path)?;
         let decode = DecodeConfig {
             beam: generation.num_beams,
             length_penalty: generation.length_penalty,
@@ -168,9 +178,12 @@ pub(super) fn json(value: &impl Serialize) -> Vec<u8> {
     (text + "\n").into_bytes()
 }
 
-fn parse<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    let bytes = fs::read(path).map_err(|source| Error::read(path, source))?;
-    serde_json::from_slice(&bytes).map_err(|e| Error::Damaged {
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(|source| Error::read(path, source))
+}
+
+fn parse<T: DeserializeOwned>(json: &[u8], path: &Path) -> Result<T> {
+    serde_json::from_slice(json).map_err(|e| Error::Damaged {
         path: path.into(),
         message: e.to_string(),
     })

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
@@ -45,17 +46,26 @@ impl Manifest {
     /// The manifest of a folder; `None` if it has none.
     pub(super) fn read(folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(Self::NAME);
-        let damaged = |message: String| Error::Damaged {
-            path: path.clone(),
-            message,
-        };
         match fs::read(&path) {
-            Ok(json) => match serde_json::from_slice(&json) {
-                Ok(manifest) => Ok(Some(manifest)),
-                Err(error) => Err(damaged(format!("not a manifest: {error}"))),
-            },
+            Ok(json) => Self::parse(&json, &path).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(damaged(error.to_string())),
+            Err(error) => Err(damaged(&path, error.to_string())),
+        }
+    }
+
+    /// Parses the bytes of the file. Every name in it is that of a file in the same folder. `path` is for
+    /// errors.
+    pub fn parse(json: &[u8], path: &Path) -> Result<Self> {
+        let manifest = serde_json::from_slice(json);
+        let manifest: Self =
+            manifest.map_err(|error| damaged(path, format!("not a manifest: {error}")))?;
+        let plain = |name: &str| Path::new(name).file_name() == Some(OsStr::new(name));
+        match manifest.files.keys().find(|name| !plain(name)) {
+            None => Ok(manifest),
+            Some(name) => Err(damaged(
+                path,
+                format!("{name:?} is not the name of a file in this folder"),
+            )),
         }
     }
 
@@ -77,6 +87,7 @@ impl Manifest {
 impl Entry {
     /// Reads a file that should be this one.
     pub(super) fn read(&self, path: &Path) -> Result<Vec<u8>> {
+        self.check_length(path)?;
         let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
         self.check(path, bytes.len() as u64, || sha256(&bytes))?;
         Ok(bytes)
@@ -84,23 +95,34 @@ impl Entry {
 
     /// Checks a file that should be this one, without holding it in memory.
     pub(super) fn verify(&self, path: &Path) -> Result<()> {
+        self.check_length(path)?;
         let (bytes, sha256) = hash_file(path).map_err(|error| unreadable(path, &error))?;
         self.check(path, bytes, || sha256)
     }
 
-    fn check(&self, path: &Path, bytes: u64, sha256: impl FnOnce() -> String) -> Result<()> {
-        let damaged = |message: String| Error::Damaged {
-            path: path.into(),
-            message,
-        };
-        if bytes != self.bytes {
-            let written = self.bytes;
-            return Err(damaged(format!(
-                "{bytes} bytes where {written} were written"
-            )));
+    /// Before the file is opened, because a pipe blocks and a device need not end.
+    fn check_length(&self, path: &Path) -> Result<()> {
+        let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+        if !metadata.is_file() {
+            return Err(damaged(path, "not a regular file".into()));
         }
+        self.compare_length(path, metadata.len())
+    }
+
+    fn compare_length(&self, path: &Path, bytes: u64) -> Result<()> {
+        if bytes == self.bytes {
+            return Ok(());
+        }
+        let written = self.bytes;
+        let message = format!("{bytes} bytes where {written} were written");
+        Err(damaged(path, message))
+    }
+
+    fn check(&self, path: &Path, bytes: u64, sha256: impl FnOnce() -> String) -> Result<()> {
+        self.compare_length(path, bytes)?;
         if sha256() != self.sha256 {
-            return Err(damaged("not what was written (its SHA-256 differs)".into()));
+            let message = "not what was written (its SHA-256 differs)";
+            return Err(damaged(path, message.into()));
         }
         Ok(())
     }
@@ -110,10 +132,14 @@ impl Entry {
 fn unreadable(path: &Path, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::NotFound => Error::MissingFile(path.into()),
-        _ => Error::Damaged {
-            path: path.into(),
-            message: error.to_string(),
-        },
+        _ => damaged(path, error.to_string()),
+    }
+}
+
+fn damaged(path: &Path, message: String) -> Error {
+    Error::Damaged {
+        path: path.into(),
+        message,
     }
 }
 

@@ -9,14 +9,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use attend_data::{Tokenizer, Tokenizers};
-use attend_model::{LoadError, Seq2Seq, Vocabularies};
+use attend_model::{Seq2Seq, Vocabularies};
 use candle_core::{Device, Tensor};
 
-pub use config::BundleConfig;
 pub(crate) use config::FORMAT;
-use config::GenerationConfig;
+pub use config::{BundleConfig, GenerationConfig};
 pub use manifest::{Entry, Manifest, sha256};
-pub(crate) use weights::{WeightsFile, parse_tensors};
+pub use weights::{WeightsFile, parse_tensors};
 
 use crate::{DecodeConfig, Error, Result};
 
@@ -46,8 +45,9 @@ impl Bundle {
         let path = folder.join(Self::WEIGHTS);
         let mut file = WeightsFile::open(&path)?;
         // Before anything is allocated: what the config asks for may be larger than the file.
-        let shapes = config.model.weight_shapes(config.vocabularies)?;
-        let fits = LoadError::check(&file.shapes(), &shapes);
+        let fits = config
+            .model
+            .check_weights(config.vocabularies, &file.shapes());
         fits.map_err(|source| Error::Weights { path, source })?;
         let mut load = |name: &str| file.read(name, device);
         let model = config.model.load(config.vocabularies, device, &mut load)?;

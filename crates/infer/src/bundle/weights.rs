@@ -18,8 +18,8 @@ const MAX_HEADER: u64 = 100_000_000;
 const CHUNK: usize = 1 << 16;
 
 /// A safetensors file. Its tensors are read one at a time, so that the file is never held beside them.
-pub(crate) struct WeightsFile {
-    file: File,
+pub struct WeightsFile<R = File> {
+    file: R,
     path: PathBuf,
     header: Metadata,
     /// Where the data begins.
@@ -27,15 +27,22 @@ pub(crate) struct WeightsFile {
 }
 
 impl WeightsFile {
-    /// Reads the header, and checks that the file is as long as it says.
     pub(crate) fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|source| Error::read(path, source))?;
+        Self::new(file, path)
+    }
+}
+
+impl<R: Read + Seek> WeightsFile<R> {
+    /// Reads the header, and checks that the file is as long as it says. `path` is for errors.
+    pub fn new(mut file: R, path: &Path) -> Result<Self> {
         let failed = |source| Error::read(path, source);
         let damaged = |message: String| Error::Damaged {
             path: path.into(),
             message: format!("damaged: {message}"),
         };
-        let mut file = File::open(path).map_err(failed)?;
-        let length = file.metadata().map_err(failed)?.len();
+        let length = file.seek(SeekFrom::End(0)).map_err(failed)?;
+        file.rewind().map_err(failed)?;
         let mut begin = Vec::new();
         (&mut file)
             .take(8)
@@ -83,7 +90,7 @@ impl WeightsFile {
     }
 
     /// The shape of every tensor, by name.
-    pub(crate) fn shapes(&self) -> BTreeMap<String, Vec<usize>> {
+    pub fn shapes(&self) -> BTreeMap<String, Vec<usize>> {
         let tensors = self.header.tensors().into_iter();
         tensors
             .map(|(name, info)| (name, info.shape.clone()))
@@ -91,7 +98,7 @@ impl WeightsFile {
     }
 
     /// Reads a tensor, as 32-bit floats.
-    pub(crate) fn read(&mut self, name: &str, device: &Device) -> candle_core::Result<Tensor> {
+    pub fn read(&mut self, name: &str, device: &Device) -> candle_core::Result<Tensor> {
         let Some(info) = self.header.info(name) else {
             candle_core::bail!("{}: no tensor `{name}`", self.path.display())
         };
@@ -109,7 +116,7 @@ impl WeightsFile {
 
 /// All numbers of a reader.
 fn floats<const N: usize>(
-    mut bytes: std::io::Take<&mut File>,
+    mut bytes: std::io::Take<impl Read>,
     number: impl Fn([u8; N]) -> f32,
 ) -> std::io::Result<Vec<f32>> {
     let mut values = Vec::with_capacity(bytes.limit() as usize / N);
@@ -124,7 +131,7 @@ fn floats<const N: usize>(
 }
 
 /// The tensors of a safetensors file whose bytes were read, as 32-bit floats. `path` is for errors.
-pub(crate) fn parse_tensors(
+pub fn parse_tensors(
     bytes: &[u8],
     path: &Path,
     device: &Device,

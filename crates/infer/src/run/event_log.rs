@@ -36,7 +36,7 @@ impl EventLog {
     /// `None` if there is no such file.
     pub(super) fn read(path: &Path) -> Result<Option<Self>> {
         match fs::read(path) {
-            Ok(bytes) => Ok(Some(Self { bytes })),
+            Ok(bytes) => Ok(Some(bytes.into())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(Error::Read {
                 path: path.to_path_buf(),
@@ -83,6 +83,13 @@ impl EventLog {
     /// Every line as JSON, without the times in it.
     pub fn without_times(&self) -> Vec<Value> {
         without_times(&self.bytes)
+    }
+}
+
+/// The log with these bytes.
+impl From<Vec<u8>> for EventLog {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { bytes }
     }
 }
 

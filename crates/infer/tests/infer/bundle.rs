@@ -199,6 +199,85 @@ fn invalid_configs_mismatched_vocabularies_and_pickles_are_errors() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_manifest_names_only_regular_files_of_its_own_folder() {
+    let (folder, bundle) = with_bundle();
+    fs::create_dir(bundle.join("inner")).unwrap();
+    for path in [folder.path().join("secret"), bundle.join("inner/secret")] {
+        fs::write(path, "secret").unwrap();
+    }
+    let absolute = folder.path().join("secret").display().to_string();
+    let sha256 = attend_infer::sha256(b"secret");
+    let manifest = |name: &str, bytes: u64| {
+        let entry = serde_json::json!({"bytes": bytes, "sha256": sha256});
+        let json = serde_json::json!({"files": {name: entry}}).to_string();
+        fs::write(bundle.join("manifest.json"), json).unwrap();
+        message(&bundle)
+    };
+    for name in [
+        "../secret",
+        &absolute,
+        "inner/secret",
+        "..",
+        ".",
+        "",
+        "inner/",
+    ] {
+        let text = manifest(name, 6);
+        let expected = format!("manifest.json: {name:?} is not the name of a file in this folder");
+        assert!(text.contains(&expected), "{text}");
+    }
+    let text = manifest("inner", 6);
+    assert!(text.contains("inner: not a regular file"), "{text}");
+    // A pipe, which nobody writes to, is not opened; nor is a device, which never ends.
+    let pipe = std::process::Command::new("mkfifo")
+        .arg(bundle.join("pipe"))
+        .status();
+    assert!(pipe.unwrap().success());
+    let text = manifest("pipe", 6);
+    assert!(text.contains("pipe: not a regular file"), "{text}");
+    std::os::unix::fs::symlink("/dev/zero", bundle.join("zeros")).unwrap();
+    let text = manifest("zeros", 6);
+    assert!(text.contains("zeros: not a regular file"), "{text}");
+
+    fs::write(bundle.join("file"), "secret").unwrap();
+    let text = manifest("file", 7);
+    assert!(
+        text.contains("file: 6 bytes where 7 were written"),
+        "{text}"
+    );
+    let config = fs::read(bundle.join("config.json")).unwrap();
+    let entry = serde_json::json!({"bytes": config.len(), "sha256": attend_infer::sha256(&config)});
+    let json = serde_json::json!({"files": {"config.json": entry}}).to_string();
+    fs::write(bundle.join("manifest.json"), json).unwrap();
+    assert!(open(&bundle).is_ok());
+}
+
+#[test]
+fn a_config_that_asks_for_more_than_the_weights_is_refused_before_memory_is_taken() {
+    for (from, to, expected) in [
+        (
+            "\"encoder_layers\": 1",
+            "\"encoder_layers\": 100000",
+            "model.safetensors: the model has at least 100002 tensors, but there are only ",
+        ),
+        (
+            "\"d_model\": 16,\n      \"heads\": 2",
+            "\"d_model\": 100000,\n      \"heads\": 100000",
+            "model.safetensors: the model has at least 120000000000 values, but there are only ",
+        ),
+    ] {
+        let (_folder, bundle) = with_bundle();
+        let path = bundle.join("config.json");
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(&path, text.replace(from, to)).unwrap();
+        let text = message(&bundle);
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
 fn translating_with_nan_weights_is_an_error() {
     let fixture = Fixture::joint();
     let folder = tempfile::tempdir().unwrap();

@@ -55,7 +55,12 @@ impl Config {
     /// understood, with a warning. Whether the files exist that the config names is not checked here.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self> {
         let (text, name) = read_text(path)?;
-        let file = Document::parse(&text, Place::File(&name))?;
+        Self::parse(&text, &name, overrides)
+    }
+
+    /// Parses the text of such a file. `name` is the file's, for errors.
+    pub fn parse(text: &str, name: &str, overrides: &[String]) -> Result<Self> {
+        let file = Document::parse(text, Place::File(name))?;
         file.warn_of_old_names();
         let overrides = Override::parse_all(overrides)?;
         let config = overrides::merge(&file, &overrides)?;
@@ -77,7 +82,7 @@ impl Config {
     }
 
     /// Parses the `config.toml` of a checkpoint. `name` is the file's, for errors.
-    pub(crate) fn parse_run(text: &str, name: &str) -> Result<Self> {
+    pub fn parse_run(text: &str, name: &str) -> Result<Self> {
         Document::parse(text, Place::File(name))?.read()
     }
 

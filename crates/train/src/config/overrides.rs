@@ -48,20 +48,23 @@ impl Override {
         let Some((key, value)) = text.split_once('=') else {
             return Err(error("no `=`"));
         };
-        let (key, value) = (key.trim(), value.trim());
-        let is_toml = |toml: &String| toml.parse::<Table>().is_ok();
+        let not_a_pair = || error("not a key and a value");
+        let key = dotted(key).ok_or_else(not_a_pair)?;
+        let value = value.trim();
         // A bare word is text: `--set out=runs/mine` needs no quotes.
         let quoted = || format!("{key} = {}", Value::String(value.to_string()));
+        let is_toml = |toml: &String| toml.parse::<Table>().is_ok();
         let toml = Some(format!("{key} = {value}")).filter(is_toml);
-        let toml = toml.or_else(|| Some(quoted()).filter(is_toml));
-        let toml = toml.ok_or_else(|| error("not a key and a value"))?;
-        if !sets_only(&toml, key) {
+        let toml = toml.unwrap_or_else(quoted);
+        let table: Table = toml.parse().map_err(|_| not_a_pair())?;
+        // A value with a line end could go on with another key.
+        if !holds_only(&table, &key) {
             return Err(error("not one key and its value"));
         }
         Ok(Self {
             text: text.to_string(),
             toml,
-            key: renamed::current(key).to_string(),
+            key: renamed::current(&key).to_string(),
         })
     }
 
@@ -73,11 +76,16 @@ impl Override {
     /// Puts the value into a config that is still a table.
     fn apply(&self, root: &mut Table) -> Result<()> {
         let mut value = Value::Table(self.document()?.read()?);
-        let mut names: Vec<&str> = self.key.split('.').map(str::trim).collect();
+        let mut names: Vec<&str> = self.key.split('.').collect();
         for name in &names {
             let table = value.as_table_mut();
             let inner = table.and_then(|table| table.remove(*name));
-            value = inner.expect("an override holds its own key");
+            // A table under the old name of a key, which is not one.
+            value = inner.ok_or_else(|| Error::Config {
+                place: format!("--set {}", self.text),
+                message: format!("`{}` is not a key", self.key),
+                hint: None,
+            })?;
         }
         let last = names.pop().unwrap_or_default();
         let mut table = root;
@@ -98,21 +106,34 @@ impl Override {
     }
 }
 
-/// Whether a TOML text sets this dotted key and no other, as a text of several lines may.
-fn sets_only(toml: &str, key: &str) -> bool {
-    let mut table: Table = toml.parse().unwrap_or_default();
-    let mut names = key.split('.').map(str::trim).peekable();
-    while let Some(name) = names.next() {
-        let value = table.remove(name);
-        if !table.is_empty() {
-            return false;
-        }
-        match value {
-            Some(Value::Table(inner)) if names.peek().is_some() => table = inner,
-            value => return value.is_some() && names.peek().is_none(),
-        }
+/// A key without spaces or quotes, such as `train.steps`; `None` if the text is not one key. No key of a config
+/// needs quotes.
+fn dotted(key: &str) -> Option<String> {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let names: Vec<&str> = key.split('.').map(unquoted).collect();
+    let bare = |name: &&str| !name.is_empty() && name.chars().all(is_bare);
+    names.iter().all(bare).then(|| names.join("."))
+}
+
+/// A name without the spaces and the quotes around it.
+fn unquoted(name: &str) -> &str {
+    let name = name.trim();
+    let inside = |quote| name.strip_prefix(quote)?.strip_suffix(quote);
+    inside('"').or(inside('\'')).unwrap_or(name)
+}
+
+/// Whether a table has this key, and nothing beside it.
+fn holds_only(table: &Table, key: &str) -> bool {
+    if table.len() != 1 {
+        return false;
     }
-    false
+    match key.split_once('.') {
+        None => table.contains_key(key),
+        Some((name, rest)) => match table.get(name) {
+            Some(Value::Table(inner)) => holds_only(inner, rest),
+            _ => false,
+        },
+    }
 }
 
 /// The config of a file with these overrides.
@@ -133,4 +154,56 @@ pub(super) fn merge(file: &Document, overrides: &[Override]) -> Result<Config> {
             explain(&error, &merged, Place::CommandLine(&texts))
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key_of(text: &str) -> Option<String> {
+        Override::parse(text).ok().map(|given| given.key)
+    }
+
+    #[test]
+    fn a_key_is_read_with_or_without_quotes_and_spaces() {
+        for text in [
+            "train.steps=5",
+            " train . steps = 5 ",
+            "\"train\".steps=5",
+            "'train'.\"steps\"=5",
+        ] {
+            assert_eq!(key_of(text).as_deref(), Some("train.steps"), "{text}");
+        }
+        for text in [
+            "",
+            "=5",
+            "train.=5",
+            "\"\"=5",
+            "[train]\nsteps=5",
+            "#\nseed=5",
+        ] {
+            assert_eq!(key_of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_key_below_an_old_name_is_an_error() {
+        let given = Override::parse("train.translate.sentences=5").unwrap();
+        let error = given.apply(&mut Table::new()).unwrap_err().to_string();
+        assert!(
+            error.ends_with("`train.translate.sentences` is not a key"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn an_override_that_sets_two_keys_is_refused() {
+        for text in ["seed=1\nout = \"other\"", "seed=1\n[train]\nsteps=1"] {
+            assert_eq!(key_of(text), None, "{text}");
+        }
+        assert_eq!(
+            key_of("data.train=[\"a\",\n\"b\"]").as_deref(),
+            Some("data.train")
+        );
+    }
 }

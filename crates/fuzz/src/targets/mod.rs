@@ -1,0 +1,62 @@
+//! The targets, one file each, by what they read.
+//!
+//! | target | reads |
+//! |---|---|
+//! | `config`, `set` | a config file; `--set` |
+//! | `corpus`, `gzip` | the lines of a text, plain or compressed |
+//! | `encode`, `train_tokenizer`, `train_unigram` | text that is encoded, or that a tokenizer is trained on |
+//! | `tokenizer` | `tokenizer.json` |
+//! | `bundle_config`, `generation_config` | `config.json` and `generation_config.json` of a bundle |
+//! | `manifest`, `provenance`, `trainer_state` | those files of a checkpoint |
+//! | `safetensors` | `model.safetensors` and `optimizer.safetensors` |
+//! | `event_log` | `metrics.jsonl` of a run |
+//! | `metrics` | text that is scored |
+//! | `heatmap` | text that is drawn |
+
+mod bundle_config;
+mod config;
+mod corpus;
+mod encode;
+mod event_log;
+mod fixture;
+mod generation_config;
+mod gzip;
+mod heatmap;
+mod manifest;
+mod metrics;
+mod provenance;
+mod safetensors;
+mod set;
+mod tokenizer;
+mod train_tokenizer;
+mod train_unigram;
+mod trainer_state;
+
+use crate::Target;
+
+macro_rules! targets {
+    ($($name:ident),* $(,)?) => {
+        &[$(Target { name: stringify!($name), run: $name::run }),*]
+    };
+}
+
+/// All targets.
+pub const TARGETS: &[Target] = targets![
+    config,
+    set,
+    corpus,
+    gzip,
+    encode,
+    train_tokenizer,
+    train_unigram,
+    tokenizer,
+    bundle_config,
+    generation_config,
+    manifest,
+    provenance,
+    trainer_state,
+    safetensors,
+    event_log,
+    metrics,
+    heatmap,
+];
