@@ -168,7 +168,7 @@ fn check_unused(folder: &RunFolder, start: Start) -> Result<()> {
     let path = || folder.path().to_path_buf();
     match folder.content()? {
         Content::Nothing => Ok(()),
-        Content::Other => Err(Error::ForeignFolder(path())),
+        Content::Foreign => Err(Error::ForeignFolder(path())),
         Content::Run if start == Start::New && folder.is_used()? => Err(Error::UsedFolder(path())),
         Content::Run => Ok(()),
     }

@@ -39,7 +39,7 @@ pub enum Content {
     /// What a run wrote.
     Run,
     /// Anything else.
-    Other,
+    Foreign,
 }
 
 impl Link {
@@ -118,7 +118,7 @@ impl RunFolder {
         } else if self.lock_path().exists() || self.steps()?.iter().any(is_ours) {
             Ok(Content::Run)
         } else {
-            Ok(Content::Other)
+            Ok(Content::Foreign)
         }
     }
 
@@ -244,13 +244,13 @@ mod tests {
         assert_eq!(run.content()?, Content::Nothing);
         fs::create_dir(run.checkpoint_path(7)).unwrap();
         fs::write(run.config_path(), "").unwrap();
-        assert_eq!(run.content()?, Content::Other);
+        assert_eq!(run.content()?, Content::Foreign);
         for name in [Manifest::NAME, Checkpoint::STATE] {
             fs::write(run.checkpoint_path(7).join(name), "").unwrap();
         }
         assert_eq!(run.content()?, Content::Run);
         fs::remove_dir_all(run.checkpoint_path(7)).unwrap();
-        assert_eq!(run.content()?, Content::Other);
+        assert_eq!(run.content()?, Content::Foreign);
         fs::write(run.lock_path(), "").unwrap();
         assert_eq!(run.content()?, Content::Run);
         Ok(())

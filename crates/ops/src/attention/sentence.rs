@@ -96,7 +96,7 @@ impl Sentence<'_> {
 
     /// The queries in blocks of at most [`SCORES`] scores, so that memory grows with the length of a
     /// sentence and not with its square.
-    fn blocks(&self) -> impl Iterator<Item = Block> + use<> {
+    fn blocks(&self) -> impl Iterator<Item = QueryBlock> + use<> {
         let ((t, s), mask) = (self.sizes(), self.plan.mask);
         let most = match mask {
             Mask::Full => t,
@@ -105,15 +105,15 @@ impl Sentence<'_> {
         let rows = (SCORES / s.max(1)).clamp(1, most.max(1));
         (0..t).step_by(rows).map(move |start| {
             let end = t.min(start + rows);
-            Block {
+            QueryBlock {
                 queries: start..end,
                 seen: mask.visible(end - 1, s),
             }
         })
     }
 
-    /// q kᵀ of a block of queries, `[rows, seen]`, in rows [`room`] wide.
-    fn score(&self, head: usize, block: &Block, scores: &mut Vec<f32>) {
+    /// q kᵀ of a block of queries, `[rows, seen]`, in rows [`padded_width`] wide.
+    fn score(&self, head: usize, block: &QueryBlock, scores: &mut Vec<f32>) {
         let q = self.head(Which::Query, head).rows(&block.queries);
         let k = self.head(Which::Key, head).rows(&(0..block.seen)).t();
         into_rows(scores, block.queries.len(), block.seen, q, k);
@@ -166,17 +166,20 @@ impl Sentence<'_> {
         let dropout = self.plan.dropout(self.index, head);
         for block in self.blocks() {
             self.score(head, &block, weights);
-            let Block {
+            let QueryBlock {
                 queries: block,
                 seen,
             } = block;
-            for (row, weights) in block.clone().zip(weights.chunks_exact_mut(room(seen))) {
+            for (row, weights) in block
+                .clone()
+                .zip(weights.chunks_exact_mut(padded_width(seen)))
+            {
                 let visible = self.plan.mask.visible(row, s);
                 softmaxes[row] = softmax_row(weights, visible, scale, dropout.row(row));
             }
             let dst = context.matrix(w).rows(&block);
             let value = self.head(Which::Value, head).rows(&(0..seen));
-            let weights = Mat::columns(weights, block.len(), room(seen), 0, seen);
+            let weights = Mat::columns(weights, block.len(), padded_width(seen), 0, seen);
             product(dst, Write::Over, weights, value, Threads::One);
         }
     }
@@ -242,11 +245,11 @@ impl Sentence<'_> {
         let write = Write::first(!several);
         for block in self.blocks() {
             self.score(head, &block, weights);
-            let Block {
+            let QueryBlock {
                 queries: block,
                 seen,
             } = block;
-            let (rows, keys, width) = (block.len(), 0..seen, room(seen));
+            let (rows, keys, width) = (block.len(), 0..seen, padded_width(seen));
             let dy = Mat::columns(dy, t, d, head * w, w).rows(&block);
             let value = self.head(Which::Value, head).rows(&keys).t();
             into_rows(slopes, rows, seen, dy, value);
@@ -271,7 +274,7 @@ impl Sentence<'_> {
 }
 
 /// A block of queries. Its scores are in memory at once.
-struct Block {
+struct QueryBlock {
     queries: Range<usize>,
     /// The number of keys that the last of them sees, which is the most.
     seen: usize,
@@ -287,14 +290,14 @@ struct Scratch {
 }
 
 /// The width of rows of `seen` scores: rounded up, so that products and softmax have no remainder.
-fn room(seen: usize) -> usize {
+fn padded_width(seen: usize) -> usize {
     whole_tiles(seen.max(1)).next_multiple_of(LANES)
 }
 
-/// a · b, `[rows, seen]`, in rows [`room`] wide.
+/// a · b, `[rows, seen]`, in rows [`padded_width`] wide.
 fn into_rows(dst: &mut Vec<f32>, rows: usize, seen: usize, a: Mat, b: Mat) {
-    dst.resize(rows * room(seen), 0.0);
-    let dst = MatMut::with_room(dst, rows, room(seen), seen);
+    dst.resize(rows * padded_width(seen), 0.0);
+    let dst = MatMut::with_room(dst, rows, padded_width(seen), seen);
     product(dst, Write::Over, a, b, Threads::One);
 }
 
