@@ -1,3 +1,5 @@
+use std::io::{self, IsTerminal};
+
 use attend_data::{Progress, Task};
 
 use crate::{Bar, bar};
@@ -7,7 +9,9 @@ pub struct Bars;
 
 impl Progress for Bars {
     fn start(&self, what: &str, total: Option<u64>) -> Box<dyn Task> {
-        tracing::info!("{what}");
+        if !io::stderr().is_terminal() {
+            tracing::info!("{what}");
+        }
         let bar = bar(total);
         bar.set_message(what);
         Box::new(bar)

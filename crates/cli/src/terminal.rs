@@ -4,13 +4,13 @@ use std::io::{self, Write};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
 /// All bars. They are drawn on stderr, and only if it is a terminal.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
 /// The message is cut to the width of the terminal: a line that wraps cannot be erased.
-const COUNTED: &str = "{bar:8} {human_pos}/{human_len} {per_sec} {eta} left {wide_msg}";
+const COUNTED: &str = "{bar:8} {human_pos}/{human_len} {rate}/s {eta} left {wide_msg}";
 const UNCOUNTED: &str = "{spinner} {elapsed} {human_pos} {wide_msg}";
 
 /// Adds a bar. Without a total, it shows the time and the count instead. The bar goes away when it is dropped.
@@ -19,11 +19,19 @@ pub fn bar(total: Option<u64>) -> Bar {
         Some(total) => (ProgressBar::new(total), COUNTED),
         None => (ProgressBar::new_spinner(), UNCOUNTED),
     };
-    let style = ProgressStyle::with_template(template);
-    bar.set_style(style.expect("the templates are constants"));
+    let style = ProgressStyle::with_template(template).expect("the templates are constants");
+    bar.set_style(style.with_key("rate", write_rate));
     let bar = BARS.add(bar);
     bar.enable_steady_tick(Duration::from_millis(500));
     Bar(bar)
+}
+
+fn write_rate(state: &ProgressState, text: &mut dyn std::fmt::Write) {
+    // Writing to a string cannot fail.
+    let _ = match state.per_sec() {
+        rate if rate < 100.0 => write!(text, "{rate:.1}"),
+        rate => write!(text, "{rate:.0}"),
+    };
 }
 
 /// A progress bar on the terminal.
