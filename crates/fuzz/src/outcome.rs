@@ -10,8 +10,11 @@ thread_local! {
 
 /// Runs a target. An error says how it panicked.
 pub fn outcome(target: &Target, bytes: &[u8]) -> Result<(), String> {
-    panic::catch_unwind(|| (target.run)(bytes)).map_err(|_| {
-        let panic = LAST.take();
+    panic::catch_unwind(|| (target.run)(bytes)).map_err(|payload| {
+        let mut panic = LAST.take();
+        if let (true, Some(message)) = (panic.is_empty(), payload.downcast_ref::<String>()) {
+            panic.clone_from(message); // of another thread
+        }
         format!("{}: {panic}\ninput: {}", target.name, bytes.escape_ascii())
     })
 }

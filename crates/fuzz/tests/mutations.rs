@@ -9,7 +9,7 @@ use attend_fuzz::mutate::Mutator;
 use attend_fuzz::{TARGETS, Target, keep_panics_silent, outcome};
 
 /// Mutations for each target, and for one that is slow.
-const MUTATIONS: u64 = 5000;
+const MUTATIONS: u64 = 3000;
 const FEW_MUTATIONS: u64 = 400;
 const SLOW: &str = "train_unigram";
 /// The longest time for one input.

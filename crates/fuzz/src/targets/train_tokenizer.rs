@@ -1,3 +1,6 @@
+use std::panic::resume_unwind;
+use std::thread;
+
 use attend_data::{Tokenizer, TokenizerConfig, TokenizerKind};
 
 use super::fixture::{check_ids, text};
@@ -12,7 +15,9 @@ pub(super) fn run(bytes: &[u8]) {
         Some(1) => TokenizerKind::Word,
         _ => TokenizerKind::Char,
     };
-    check(kind, bytes);
+    // The library's cache of a BPE model stays in its thread when the model is dropped, so the thread must end.
+    let thread = thread::scope(|scope| scope.spawn(|| check(kind, bytes)).join());
+    thread.unwrap_or_else(|panic| resume_unwind(panic));
 }
 
 /// A tokenizer that was trained encodes and decodes the text, and is read as it was written.
@@ -35,6 +40,9 @@ pub(super) fn check(kind: TokenizerKind, bytes: &[u8]) {
         let ids = tokenizer.encode(line).expect("all text is encoded");
         check_ids(&tokenizer, &ids);
         tokenizer.decode(&ids).expect("all ids are decoded");
+    }
+    if choice & 32 == 0 {
+        return; // reading takes as long as all the rest
     }
     let again = Tokenizer::from_json(tokenizer.to_json()).expect("what was trained is read");
     assert_eq!(again, tokenizer);
