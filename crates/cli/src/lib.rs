@@ -7,6 +7,7 @@ mod log;
 mod process;
 mod progress;
 mod shell;
+mod stderr;
 mod terminal;
 mod version;
 

@@ -1,13 +1,23 @@
 //! What people see on stderr: progress bars if it is a terminal, and lines that do not disturb them.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+use crate::stderr::Stderr;
 
 /// All bars. They are drawn on stderr, and only if it is a terminal.
-static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
+static BARS: LazyLock<MultiProgress> = LazyLock::new(|| {
+    MultiProgress::with_draw_target(if io::stderr().is_terminal() {
+        ProgressDrawTarget::term_like_with_hz(Box::new(Stderr::new()), DRAWS_PER_SECOND)
+    } else {
+        ProgressDrawTarget::hidden()
+    })
+});
+
+const DRAWS_PER_SECOND: u8 = 20;
 
 /// The message is cut to the width of the terminal: a line that wraps cannot be erased.
 const COUNTED: &str = "{bar:8} {human_pos}/{human_len} {rate}/s {eta} left {wide_msg}";

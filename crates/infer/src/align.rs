@@ -63,8 +63,13 @@ impl<'a> Aligner<'a> {
                 hint: "give a sentence with at least one word".into(),
             });
         }
+        check_length("source", &source)?;
         let target = match target {
-            Some(target) => Sentence::encode(self.tokenizers.target(), target)?,
+            Some(target) => {
+                let target = Sentence::encode(self.tokenizers.target(), target)?;
+                check_length("target", &target)?;
+                target
+            }
             None => {
                 let best = self.translator.translate(&[text])?.swap_remove(0);
                 let best = best.hypotheses.into_iter().next();
@@ -83,6 +88,22 @@ impl<'a> Aligner<'a> {
             maps,
         })
     }
+}
+
+/// The most tokens of a sentence whose attention is drawn. A picture of more has too many cells to be of use.
+const MAX_DRAWN: usize = 512;
+
+fn check_length(side: &str, sentence: &Sentence) -> Result<()> {
+    let tokens = sentence.tokens.len();
+    if tokens <= MAX_DRAWN {
+        return Ok(());
+    }
+    Err(Error::Usage {
+        message: format!(
+            "the {side} sentence has {tokens} tokens, but at most {MAX_DRAWN} can be drawn"
+        ),
+        hint: "give a shorter sentence".into(),
+    })
 }
 
 impl Sentence {

@@ -8,6 +8,7 @@
 //! | `search/` | greedy and beam search over tokens |
 //! | `observer` | watches or cancels translations in progress |
 //! | `translate` | translates lines of text |
+//! | `file` | opens regular files, and nothing else |
 //! | `evaluate` | translates a test set and scores the translations |
 //! | `metrics/` | BLEU and chrF2 |
 //! | `align` | computes the attention maps of a sentence pair |
@@ -35,6 +36,7 @@ mod bundle;
 mod decode;
 mod error;
 mod evaluate;
+mod file;
 pub mod heatmap;
 pub mod metrics;
 mod observer;

@@ -10,6 +10,7 @@ use attend_ops::norm_of_all;
 use candle_core::{Device, Tensor};
 
 use crate::checkpoint::config_of;
+use crate::drift::Changes;
 use crate::{Config, Error, Result, storage};
 
 /// What was found in a run's folder.
@@ -111,6 +112,9 @@ pub fn diagnose(folder: &Path) -> Result<Diagnosis> {
             }
         }
     }
+    if let Some(step) = diagnosis.resumes_from {
+        compare_configs(&run, step, &mut diagnosis);
+    }
     for link in [Link::Last, Link::Best] {
         check_link(&run, link, &damaged, &mut diagnosis);
     }
@@ -162,6 +166,20 @@ fn finite(tensors: &HashMap<String, Tensor>, path: PathBuf) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Warns if the run's config differs from that of the checkpoint in a key that `train resume` refuses.
+fn compare_configs(run: &RunFolder, step: u64, diagnosis: &mut Diagnosis) {
+    let trained = run.checkpoint(step).map_err(Error::from);
+    let trained = trained.and_then(|checkpoint| config_of(&checkpoint));
+    let now = Config::read_run(&run.config_path(), &[]);
+    let (Ok(trained), Ok(now)) = (trained, now) else {
+        return; // reported already
+    };
+    if let Err(error) = Changes::check(&trained, &now, &[]) {
+        let detail = format!("`train resume` refuses it: {error}");
+        diagnosis.add("config.toml", Verdict::Damaged, detail);
+    }
 }
 
 /// Checks where a link leads. `damaged` are the steps of damaged checkpoints.

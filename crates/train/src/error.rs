@@ -66,7 +66,7 @@ pub enum Error {
         saved: u64,
     },
     #[error(
-        "train.max_memory is {limit}, but the model, its gradients and its moments alone take {needed}"
+        "train.max_memory is {limit}, but the program, the data, the model, its gradients and its moments take {needed}"
     )]
     MemoryLimit {
         limit: MemorySize,
@@ -93,6 +93,8 @@ pub enum Error {
     },
     #[error("the training in {} failed: {stderr}", run.display())]
     TrainingFailed { run: PathBuf, stderr: String },
+    #[error("interrupted by a signal")]
+    Interrupted,
     #[error("no gradient reached `{0}`")]
     NoGradient(String),
     #[error(transparent)]

@@ -200,6 +200,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             stops,
             compute,
         } => {
+            let stop = Stop::listen().context("cannot listen for signals")?;
+            stop.defer(); // the trainings and their folder are removed first
             let scratch = tempfile::tempdir().context("no place for temporary runs")?;
             let experiment = Experiment {
                 config: source.config,
@@ -209,9 +211,15 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
                 program: std::env::current_exe().context("cannot find this program")?,
                 compute: compute.to_args(),
                 scratch: scratch.path().to_path_buf(),
+                stop: stop.clone(),
             };
-            let verification = experiment.perform()?;
-            print_result(&verification, verification.is_exact())
+            match (experiment.perform(), stop.status()) {
+                (Err(Error::Interrupted), Some(status)) => Ok(ExitCode::from(status)),
+                (verification, _) => {
+                    let verification = verification?;
+                    print_result(&verification, verification.is_exact())
+                }
+            }
         }
         Command::Ls { folder } => {
             writeln!(io::stdout(), "{}", list_runs(&folder)?)?;

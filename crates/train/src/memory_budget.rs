@@ -45,8 +45,8 @@ impl MemoryBudget {
         }
     }
 
-    /// Bytes that training takes at most, with the batches of this dataset.
-    pub(crate) fn most(&self, dataset: &Dataset, batch_tokens: usize) -> u64 {
+    /// Bytes that training takes with the largest batch of this dataset, by estimate.
+    pub(crate) fn estimate(&self, dataset: &Dataset, batch_tokens: usize) -> u64 {
         let lengths = (0..dataset.len()).map(|pair| dataset.lengths(pair));
         let all = lengths.fold(BatchSize::default(), |all, lengths| {
             all.with(lengths.source, lengths.target)
@@ -57,7 +57,8 @@ impl MemoryBudget {
             target: all.target.min(batch_tokens).max(all.longest_target),
             ..all
         };
-        let needed = self.needed(largest);
+        // Without the reserve that is part of `batch_bytes`: what may fit is not refused.
+        let needed = self.fixed + self.footprint.batch_bytes(largest) / 3 * 2;
         self.limit.map_or(needed, |limit| limit.min(needed))
     }
 

@@ -81,7 +81,7 @@ impl Setup {
         let (dataset, report) = Dataset::encode(&corpora.training, &tokenizers, keep, &Bars)?;
         tracing::info!("{report}");
         let memory = MemoryBudget::new(&config, footprint, &dataset)?;
-        compute.check_memory(memory.most(&dataset, config.data.batch_tokens))?;
+        compute.check_memory(memory.estimate(&dataset, config.data.batch_tokens))?;
         let model = match initialization {
             Initialization::Random => {
                 config

@@ -41,7 +41,7 @@ impl Stop {
             for signal in signals.forever() {
                 let name = signal_hook::low_level::signal_name(signal).unwrap_or("signal");
                 print_line(&format!(
-                    "{name}: stopping after this step; a second signal exits at once"
+                    "{name}: stopping as soon as nothing is lost; a second signal exits at once"
                 ));
             }
         };

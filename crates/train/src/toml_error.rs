@@ -96,6 +96,7 @@ fn plain_types(message: &str) -> String {
         "isize" | "i64" | "i32" => "an integer",
         "f64" | "f32" => "a number",
         "bool" | "a boolean" => "true or false",
+        table if table.starts_with("struct ") => "a table",
         _ => return message.to_string(),
     };
     format!("{before}expected {plain}")

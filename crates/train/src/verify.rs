@@ -10,7 +10,7 @@ use std::time::Duration;
 use attend_infer::run::{Link, RunFolder};
 use attend_infer::sha256;
 
-use crate::{Config, Error, Result};
+use crate::{Config, Error, Result, Stop};
 
 /// The training to check.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct Experiment {
     pub compute: Vec<String>,
     /// The folder for the two runs.
     pub scratch: PathBuf,
+    /// A signal ends the trainings too.
+    pub stop: Stop,
 }
 
 /// The result of an [`Experiment`].
@@ -74,7 +76,7 @@ impl Experiment {
         let mut killed_at = Vec::new();
         for stop in 1..=self.stops {
             let step = (self.steps * stop / (self.stops + 1)).max(1);
-            if !wait_for(&mut child, &broken, step)? {
+            if !self.wait_for(&mut child, &broken, step)? {
                 break; // it has failed, or has ended already
             }
             child
@@ -133,7 +135,34 @@ impl Experiment {
             .map_err(|source| self.failed("start", source))
     }
 
+    /// Whether a training goes on. A signal to this process ends it.
+    fn is_running(&self, child: &mut Child) -> Result<bool> {
+        if self.stop.status().is_some() {
+            let ended = child.kill().and_then(|()| child.wait());
+            ended.map_err(|source| self.failed("kill", source))?;
+            return Err(Error::Interrupted);
+        }
+        let ended = child.try_wait();
+        Ok(ended
+            .map_err(|source| self.failed("wait for", source))?
+            .is_none())
+    }
+
+    /// Waits until a run has logged a step. Returns `false` if it ends before.
+    fn wait_for(&self, child: &mut Child, run: &Path, step: u64) -> Result<bool> {
+        while last_step(run) < step {
+            if !self.is_running(child)? {
+                return Ok(false);
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        Ok(true)
+    }
+
     fn finish(&self, mut child: Child, run: &Path) -> Result<()> {
+        while self.is_running(&mut child)? {
+            thread::sleep(Duration::from_millis(10));
+        }
         let status = child
             .wait()
             .map_err(|source| self.failed("wait for", source))?;
@@ -154,17 +183,6 @@ impl Experiment {
             source,
         }
     }
-}
-
-/// Waits until a run has logged a step. Returns `false` if it ends before.
-fn wait_for(child: &mut Child, run: &Path, step: u64) -> Result<bool> {
-    while last_step(run) < step {
-        if !matches!(child.try_wait(), Ok(None)) {
-            return Ok(false);
-        }
-        thread::sleep(Duration::from_millis(2));
-    }
-    Ok(true)
 }
 
 /// The last step in a run's log.

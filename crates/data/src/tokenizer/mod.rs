@@ -55,7 +55,15 @@ impl Tokenizer {
     /// Loads a `tokenizer.json`. See [`Tokenizer::from_json`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let json = fs::read(path).map_err(|source| match source.kind() {
+        let regular = || {
+            // A pipe or a device could be read for ever.
+            if fs::metadata(path)?.is_file() {
+                fs::read(path)
+            } else {
+                Err(io::Error::other("not a regular file"))
+            }
+        };
+        let json = regular().map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => Error::MissingFile {
                 path: path.into(),
                 tried: Vec::new(),

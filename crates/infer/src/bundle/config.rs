@@ -1,4 +1,3 @@
-use std::fs;
 use std::path::Path;
 
 use attend_data::{Tokenizer, Tokenizers};
@@ -7,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::file::read_regular;
 use crate::{DecodeConfig, Error, LengthMeasure, Result};
 
 /// The version of the format that is written and read.
@@ -65,7 +65,13 @@ impl BundleConfig {
                 return Err(Error::Format { path, found });
             }
         }
-        let config: Self = serde_json::from_value(value).map_err(|e| damaged(e.to_string()))?;
+        let config: Self =
+            serde_json::from_value(value.clone()).map_err(|e| damaged(e.to_string()))?;
+        // The defaults are for training. Another activation or number of heads would be silently wrong here.
+        let complete = serde_json::to_value(&config.model).map_err(|e| damaged(e.to_string()))?;
+        if let Some(key) = missing_key(&complete, &value["model"]) {
+            return Err(damaged(format!("no `model.{key}`")));
+        }
         let valid = config.model.validate_with(config.vocabularies);
         valid.map_err(|e| damaged(e.to_string()))?;
         Ok(config)
@@ -169,6 +175,15 @@ impl GenerationConfig {
     }
 }
 
+/// The first key of a model's table in `complete` that `given` lacks, such as `transformer.heads`.
+fn missing_key(complete: &Value, given: &Value) -> Option<String> {
+    complete.as_object()?.iter().find_map(|(model, keys)| {
+        let mut keys = keys.as_object()?.keys();
+        let missing = keys.find(|key| given[model].get(key).is_none())?;
+        Some(format!("{model}.{missing}"))
+    })
+}
+
 fn max_source_length() -> usize {
     DecodeConfig::default().max_source_length
 }
@@ -179,7 +194,7 @@ pub(super) fn json(value: &impl Serialize) -> Vec<u8> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|source| Error::read(path, source))
+    read_regular(path).map_err(|source| Error::read(path, source))
 }
 
 fn parse<T: DeserializeOwned>(json: &[u8], path: &Path) -> Result<T> {

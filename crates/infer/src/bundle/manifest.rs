@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::file::read_regular;
 use crate::{Error, Result};
 
 /// `manifest.json`: what the other files of a folder are. It is written last, so a folder that has
@@ -46,7 +47,7 @@ impl Manifest {
     /// The manifest of a folder; `None` if it has none.
     pub(super) fn read(folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(Self::NAME);
-        match fs::read(&path) {
+        match read_regular(&path) {
             Ok(json) => Self::parse(&json, &path).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(damaged(&path, error.to_string())),

@@ -8,6 +8,7 @@ use half::{bf16, f16};
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 
+use crate::file::open_regular;
 use crate::{Error, Result};
 
 /// How a pickle begins: bare (protocol 2 and up), or in the zip archive of `torch.save`.
@@ -28,7 +29,7 @@ pub struct WeightsFile<R = File> {
 
 impl WeightsFile {
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|source| Error::read(path, source))?;
+        let file = open_regular(path).map_err(|source| Error::read(path, source))?;
         Self::new(file, path)
     }
 }

@@ -1,5 +1,6 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use attend_infer::{Error, Result};
@@ -48,11 +49,17 @@ pub(super) fn check_apart<'a>(
     output: Option<&Path>,
     inputs: impl IntoIterator<Item = &'a PathBuf>,
 ) -> Result<()> {
-    let Some((output, Ok(resolved))) = output.map(|path| (path, fs::canonicalize(path))) else {
+    // By device and number rather than by name: a file can have several names, and stdin has none.
+    let identity = |path: &Path| {
+        let data = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some((data.dev(), data.ino()))
+    };
+    let Some((output, Some(written))) = output.map(|path| (path, identity(path))) else {
         return Ok(());
     };
-    for input in inputs {
-        if fs::canonicalize(input).is_ok_and(|input| input == resolved && input.is_file()) {
+    let stdin = Path::new("/dev/stdin");
+    for input in inputs.into_iter().map(PathBuf::as_path).chain([stdin]) {
+        if identity(input) == Some(written) {
             return Err(Error::Usage {
                 message: format!("{}: is both input and output", output.display()),
                 hint: "give -o another file".into(),

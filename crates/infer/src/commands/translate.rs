@@ -37,7 +37,7 @@ pub(crate) struct Args {
     n_best: Option<NonZeroUsize>,
 
     /// Print the score and a tab before each translation
-    #[arg(long)]
+    #[arg(long, conflicts_with = "n_best")]
     scores: bool,
 
     #[command(flatten)]

@@ -5,6 +5,8 @@ pub(super) struct LengthWarnings {
     /// The longest line that is translated whole.
     limit: usize,
     count: usize,
+    /// Lines that were cut off without a warning of their own.
+    cut_later: usize,
 }
 
 /// How many warnings are printed. The rest are counted.
@@ -16,6 +18,7 @@ impl LengthWarnings {
             trained,
             limit,
             count: 0,
+            cut_later: 0,
         }
     }
 
@@ -36,6 +39,8 @@ impl LengthWarnings {
         self.count += 1;
         if self.count <= SHOWN {
             tracing::warn!("line {line}: {message}");
+        } else if tokens > limit {
+            self.cut_later += 1;
         }
     }
 
@@ -43,7 +48,11 @@ impl LengthWarnings {
     pub(super) fn finish(&self) {
         if self.count > SHOWN {
             let more = self.count - SHOWN;
-            tracing::warn!("{more} more lines are longer than those that the model was trained on");
+            let cut = self.cut_later;
+            tracing::warn!(
+                "{more} more lines are longer than those that the model was trained on; {cut} of \
+                 them were cut off"
+            );
         }
     }
 }

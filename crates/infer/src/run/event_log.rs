@@ -1,4 +1,3 @@
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -7,6 +6,7 @@ use serde_json::Value;
 
 use super::Event;
 use super::times::without_times;
+use crate::file::read_regular;
 use crate::{Error, Result};
 
 /// `metrics.jsonl`: what a run has reported, one event a line.
@@ -35,7 +35,7 @@ pub struct Header {
 impl EventLog {
     /// `None` if there is no such file.
     pub(super) fn read(path: &Path) -> Result<Option<Self>> {
-        match fs::read(path) {
+        match read_regular(path) {
             Ok(bytes) => Ok(Some(bytes.into())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(Error::Read {

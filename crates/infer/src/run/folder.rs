@@ -3,6 +3,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Checkpoint, EventLog, LockState};
+use crate::file::read_regular;
 use crate::{Error, Manifest, Result};
 
 /// The folder of a run: `config.toml`, `metrics.jsonl`, `checkpoint-<step>/`, and the links `best`
@@ -115,17 +116,27 @@ impl RunFolder {
         };
         if empty {
             Ok(Content::Nothing)
-        } else if self.lock_path().exists() || self.steps()?.iter().any(is_ours) {
+        } else if self.has_own_lock() || self.steps()?.iter().any(is_ours) {
             Ok(Content::Run)
         } else {
             Ok(Content::Foreign)
         }
     }
 
+    /// Whether the lock is one that a run wrote: a file that is empty or holds the number of a process.
+    fn has_own_lock(&self) -> bool {
+        let path = self.lock_path();
+        let plain = fs::symlink_metadata(&path).is_ok_and(|data| data.is_file() && data.len() < 20);
+        plain && fs::read(&path).is_ok_and(|text| text.iter().all(u8::is_ascii_digit))
+    }
+
     /// The text of `config.toml`; `None` if there is no such file.
     pub fn config(&self) -> Result<Option<String>> {
         let path = self.config_path();
-        match fs::read_to_string(&path) {
+        let text = read_regular(&path).and_then(|bytes| {
+            String::from_utf8(bytes).map_err(|_| io::Error::other("not valid UTF-8"))
+        });
+        match text {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(Error::Read { path, source }),
@@ -251,7 +262,9 @@ mod tests {
         assert_eq!(run.content()?, Content::Run);
         fs::remove_dir_all(run.checkpoint_path(7)).unwrap();
         assert_eq!(run.content()?, Content::Foreign);
-        fs::write(run.lock_path(), "").unwrap();
+        fs::write(run.lock_path(), "another program's").unwrap();
+        assert_eq!(run.content()?, Content::Foreign);
+        fs::write(run.lock_path(), "123").unwrap();
         assert_eq!(run.content()?, Content::Run);
         Ok(())
     }

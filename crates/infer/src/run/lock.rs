@@ -1,6 +1,8 @@
-use std::fs::{File, TryLockError};
+use std::fs::TryLockError;
 use std::io::Read;
 use std::path::Path;
+
+use crate::file::open_regular;
 
 /// Whether a process holds the lock of a run's folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +16,7 @@ pub enum LockState {
 
 impl LockState {
     pub(super) fn of(path: &Path) -> Self {
-        let Ok(mut file) = File::open(path) else {
+        let Ok(mut file) = open_regular(path) else {
             return Self::Free;
         };
         match file.try_lock_shared() {

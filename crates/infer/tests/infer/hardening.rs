@@ -1,5 +1,5 @@
 //! What attacks on the command line have found. Every test fails with the binary of commit cfc49ae; to see that,
-//! set `ATTEND_INFER` to its path.
+//! set `ATTEND_INFER` to its path (where a pipe is read, that binary does not end).
 
 use std::fs;
 use std::process::Command;
@@ -143,4 +143,99 @@ fn completions_and_manual_pages_know_every_command() {
         page.contains(".TH infer 1") && page.contains("attend"),
         "{page}"
     );
+}
+
+#[test]
+fn an_output_that_is_the_input_by_another_name_is_refused() {
+    let (folder, _) = with_bundle();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("lines"), "a dog\n").unwrap();
+    fs::hard_link(path("lines"), path("link")).unwrap();
+    let ran = infer(
+        folder.path(),
+        &["translate", "bundle", "lines", "-o", "link"],
+        b"",
+    );
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.stderr.contains("is both input and output"),
+        "{}",
+        ran.stderr
+    );
+    let redirected = Command::new(crate::command::program())
+        .args(["translate", "bundle", "-o", "lines"])
+        .current_dir(folder.path())
+        .stdin(fs::File::open(path("lines")).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(redirected.status.code(), Some(1));
+    assert_eq!(fs::read(path("lines")).unwrap(), b"a dog\n");
+}
+
+#[test]
+fn attention_of_a_very_long_sentence_is_not_drawn() {
+    let (folder, _) = with_bundle();
+    let long = "a ".repeat(2000);
+    let ran = infer(
+        folder.path(),
+        &["attend", "bundle", "--text", &long, "-o", "x.svg"],
+        b"",
+    );
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.stderr.contains("at most 512 can be drawn"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn a_bundle_without_a_key_of_its_model_or_with_a_pipe_in_it_is_refused() {
+    let (folder, bundle) = with_bundle();
+    let config = fs::read_to_string(bundle.join("config.json")).unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(&config).unwrap();
+    value["model"]["transformer"]
+        .as_object_mut()
+        .unwrap()
+        .remove("heads")
+        .unwrap();
+    fs::write(bundle.join("config.json"), value.to_string()).unwrap();
+    let ran = infer(folder.path(), &["translate", "bundle"], b"a dog\n");
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.stderr.contains("no `model.transformer.heads`"),
+        "{}",
+        ran.stderr
+    );
+    fs::write(bundle.join("config.json"), config).unwrap();
+
+    for file in [
+        "manifest.json",
+        "config.json",
+        "generation_config.json",
+        "tokenizer.json",
+        "model.safetensors",
+    ] {
+        let path = bundle.join(file);
+        let content = fs::read(&path).ok();
+        let _ = fs::remove_file(&path);
+        assert!(
+            Command::new("mkfifo")
+                .arg(&path)
+                .status()
+                .unwrap()
+                .success()
+        );
+        let ran = infer(folder.path(), &["translate", "bundle"], b"a dog\n");
+        assert_eq!(ran.code, 1, "{file}");
+        assert!(
+            ran.stderr.contains("not a regular file"),
+            "{file}: {}",
+            ran.stderr
+        );
+        fs::remove_file(&path).unwrap();
+        if let Some(content) = content {
+            fs::write(&path, content).unwrap();
+        }
+    }
 }

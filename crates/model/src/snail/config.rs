@@ -8,7 +8,7 @@ use crate::Tie;
 #[serde(default, deny_unknown_fields)]
 pub struct SnailConfig {
     /// Number of blocks in the encoder, and in the decoder. A block is convolutions, then attention.
-    #[schemars(range(min = 1, max = 100_000))]
+    #[schemars(range(min = 1, max = 1_000))]
     pub blocks: usize,
     /// Width of the embeddings, of the encoder's output and of the decoder's output.
     #[schemars(range(min = 1, max = 100_000))]

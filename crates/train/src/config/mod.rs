@@ -6,6 +6,7 @@ mod overrides;
 pub(crate) mod renamed;
 mod train;
 
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use attend_config::ConfigError;
@@ -74,6 +75,13 @@ impl Config {
     /// Keys without effect are accepted, because earlier versions wrote all of them, and old names give no
     /// warning.
     pub fn read_run(path: &Path, overrides: &[String]) -> Result<Self> {
+        // Unlike a user's config, it is never a pipe, which could be waited for without end.
+        if std::fs::metadata(path).is_ok_and(|data| !data.is_file()) {
+            return Err(Error::Read {
+                path: path.to_path_buf(),
+                source: io::Error::other("not a regular file"),
+            });
+        }
         let (text, name) = read_text(path)?;
         let file = Document::parse(&text, Place::File(&name))?;
         let config = overrides::merge(&file, &Override::parse_all(overrides)?)?;
@@ -132,7 +140,16 @@ impl Config {
 
 /// The text of a file, and its name for errors.
 fn read_text(path: &Path) -> Result<(String, String)> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
+    const MAX_BYTES: u64 = 1 << 24;
+    let read = || {
+        let mut text = String::new();
+        let file = std::fs::File::open(path)?;
+        if file.take(MAX_BYTES + 1).read_to_string(&mut text)? as u64 > MAX_BYTES {
+            return Err(io::Error::other("it is too large to be a config"));
+        }
+        Ok(text)
+    };
+    let text = read().map_err(|source| Error::Read {
         path: path.to_path_buf(),
         source,
     })?;

@@ -21,6 +21,10 @@ impl Lock {
             path: path.clone(),
             source,
         };
+        // It would be written wherever the link leads.
+        if path.is_symlink() {
+            return Err(error(io::Error::other("it is a symbolic link")));
+        }
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).truncate(false);
         let mut file = disk::open(&path, options).map_err(error)?;

@@ -467,3 +467,129 @@ fn completions_and_manual_pages_know_every_command() {
     tiny.must(&["man", "-o", "man"]);
     assert!(text(&tiny.read("man/train-resume.1")).contains("\\-\\-allow"));
 }
+
+#[test]
+fn a_training_whose_terminal_is_closed_saves_and_can_be_resumed() {
+    let tiny = Tiny::new();
+    tiny.edit("steps = 60", "steps = 4000");
+    for change in ["save_every = 10", "validate_every = 25"] {
+        let (key, _) = change.split_once(' ').unwrap();
+        tiny.edit(change, &format!("{key} = 0"));
+    }
+    let train = tiny.command(&[]).get_program().to_owned();
+    let command = format!("{} run config.toml", train.display());
+    let terminal = Command::new("script")
+        .args(["-qec", &command, "/dev/null"])
+        .current_dir(tiny.folder.path())
+        .stdout(std::process::Stdio::null())
+        .spawn();
+    let Ok(mut terminal) = terminal else {
+        return; // this system has no `script`
+    };
+    wait_for_step(&mut terminal, &tiny.path("run"), 30);
+    terminal.kill().unwrap(); // the terminal is gone, and its processes get SIGHUP
+    terminal.wait().unwrap();
+    let start = Instant::now();
+    let mut doctor = String::new();
+    while start.elapsed() < Duration::from_secs(20) {
+        doctor = text(&tiny.train(&["doctor", "run"]).stdout);
+        if !doctor.contains("is training here now") {
+            break;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    let saved = doctor.rsplit("continues from step ").next().unwrap();
+    let saved: u64 = saved.trim().parse().unwrap_or_else(|_| panic!("{doctor}"));
+    assert!(saved >= 30, "{doctor}");
+}
+
+#[test]
+fn a_signal_to_verify_resume_ends_its_trainings_and_removes_their_folder() {
+    let tiny = Tiny::new();
+    fs::create_dir(tiny.path("tmp")).unwrap();
+    let mut child = tiny
+        .command(&["verify-resume", "config.toml", "--steps", "100000"])
+        .env("TMPDIR", tiny.path("tmp"))
+        .spawn()
+        .unwrap();
+    let scratch = loop {
+        let mut entries = fs::read_dir(tiny.path("tmp")).unwrap();
+        if let Some(entry) = entries.next() {
+            break entry.unwrap().path();
+        }
+        assert!(child.try_wait().unwrap().is_none());
+        sleep(Duration::from_millis(5));
+    };
+    let start = Instant::now();
+    while !scratch.join("unbroken/.lock").exists() && start.elapsed().as_secs() < 60 {
+        sleep(Duration::from_millis(5));
+    }
+    let trainer = text(&fs::read(scratch.join("unbroken/.lock")).unwrap());
+    signal(&child, "TERM");
+    assert_eq!(finish_within(5, child).status.code(), Some(143));
+    assert!(!scratch.exists());
+    assert!(!trainer.is_empty() && !Path::new("/proc").join(trainer).exists());
+}
+
+#[test]
+fn a_lock_that_no_run_wrote_protects_a_folder_and_is_never_followed() {
+    let tiny = Tiny::new();
+    fs::create_dir(tiny.path("other")).unwrap();
+    tiny.write("other/.lock", "another program's");
+    let into = [&RUN[..], &["--set", "out=other"]].concat();
+    let error = "other is not empty, and is not the folder of a run";
+    refuses(&tiny, &into, error, "empty folder");
+    assert_eq!(tiny.read("other/.lock"), b"another program's");
+
+    tiny.must(&[&RUN[..], &["--set", "train.steps=3"]].concat());
+    tiny.write("victim", "precious");
+    fs::remove_file(tiny.path("run/.lock")).unwrap();
+    symlink("../victim", tiny.path("run/.lock")).unwrap();
+    let talk = text(&tiny.train(&["resume", "run"]).stderr);
+    assert!(talk.contains("it is a symbolic link"), "{talk}");
+    assert_eq!(tiny.read("victim"), b"precious");
+}
+
+#[test]
+fn the_doctor_says_if_a_changed_config_will_be_refused() {
+    let tiny = Tiny::new();
+    tiny.must(&[&RUN[..], &["--set", "train.steps=3"]].concat());
+    let config = text(&tiny.read("run/config.toml"));
+    tiny.write(
+        "run/config.toml",
+        config.replace("beta1 = 0.9", "beta1 = 0.8"),
+    );
+    let output = tiny.train(&["doctor", "run"]);
+    let found = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{found}");
+    assert!(
+        found.contains("`train resume` refuses it") && found.contains("beta1"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_pipe_or_an_endless_file_in_place_of_a_runs_file_is_an_error() {
+    let tiny = Tiny::new();
+    tiny.must(&[&RUN[..], &["--set", "train.steps=3"]].concat());
+    for file in ["config.toml", "metrics.jsonl", ".lock"] {
+        let path = tiny.path(&format!("run/{file}"));
+        let content = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(
+            Command::new("mkfifo")
+                .arg(&path)
+                .status()
+                .unwrap()
+                .success()
+        );
+        for command in ["doctor", "ls"] {
+            let child = tiny.command(&[command, "run"]).spawn().unwrap();
+            finish_within(10, child);
+        }
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, content).unwrap();
+    }
+    let talk = talk_of(&tiny, 10, &["run", "/dev/zero"]);
+    assert!(talk.contains("too large to be a config"), "{talk}");
+}

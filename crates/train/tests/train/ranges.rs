@@ -57,7 +57,7 @@ const ROWS: [Row; 60] = [
         &["-0.0000001", "1.0000001", "nan"],
     ),
     row("model.recurrent.attention.doubly_stochastic", FACTOR),
-    row("model.snail.blocks", SIZE),
+    ("model.snail.blocks", &["1", "1000"], &["0", "1001"]),
     row("model.snail.d_model", SIZE),
     row("model.snail.filters", SIZE),
     ("model.snail.span", &["2", "100000"], &["1", "100001"]),

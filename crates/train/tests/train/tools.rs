@@ -5,7 +5,7 @@ use std::path::Path;
 
 use attend_infer::run::RunFolder;
 use attend_ops::random::mix;
-use attend_train::Experiment;
+use attend_train::{Experiment, Stop};
 
 use crate::tiny::Tiny;
 
@@ -185,6 +185,7 @@ fn a_program_that_cannot_be_started_is_not_reported_as_unreadable() {
         program: tiny.path("no-such-program"),
         compute: Vec::new(),
         scratch: tiny.folder.path().to_path_buf(),
+        stop: Stop::default(),
     };
     let error = experiment.perform().unwrap_err().to_string();
     let program = tiny.path("no-such-program");
