@@ -12,8 +12,9 @@ pub(super) struct Output {
 }
 
 impl Output {
+    /// Opens a file; none, or `-`, is stdout.
     pub(super) fn open(path: Option<&Path>) -> Result<Self> {
-        let Some(path) = path else {
+        let Some(path) = path.filter(|path| *path != Path::new("-")) else {
             let writer = Box::new(BufWriter::new(io::stdout().lock()));
             let name = "standard output".into();
             return Ok(Self { writer, name });

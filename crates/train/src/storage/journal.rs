@@ -1,5 +1,6 @@
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::disk;
@@ -50,7 +51,11 @@ impl Journal {
         if self.pending.is_empty() {
             return Ok(());
         }
-        if self.file.metadata()?.len() != self.written {
+        let data = self.file.metadata()?;
+        if data.nlink() == 0 {
+            return Err(io::Error::other("it was removed during training"));
+        }
+        if data.len() != self.written {
             disk::truncate(&self.path, &self.file, self.written)?; // an incomplete line
         }
         disk::append(&self.path, &mut self.file, &self.pending)?;

@@ -413,6 +413,14 @@ fn a_trainer_whose_folder_is_removed_stops_with_an_error() {
         "{talk}"
     );
     assert!(!tiny.path("run").exists());
+
+    let mut child = tiny.command(&RUN).spawn().unwrap();
+    wait_for_step(&mut child, &tiny.path("run"), 12);
+    fs::remove_file(tiny.path("run/metrics.jsonl")).unwrap();
+    let output = finish_within(20, child);
+    let talk = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{talk}");
+    assert!(talk.contains("metrics.jsonl: it was removed"), "{talk}");
 }
 
 #[test]
