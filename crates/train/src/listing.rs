@@ -90,14 +90,15 @@ fn summarize(path: &Path) -> Result<RunSummary> {
     let best = best.map(|(validation, metric)| metric.describe(metric.value(&validation)));
     let state = match run.lock() {
         LockState::Held { .. } => RunState::Running,
-        LockState::Free if tested || steps.is_some_and(|steps| step >= steps) => RunState::Finished,
         LockState::Free if run.steps()?.is_empty() => RunState::Empty,
+        LockState::Free if tested || steps.is_some_and(|steps| step >= steps) => RunState::Finished,
         LockState::Free => RunState::Stopped,
     };
     let written = fs::metadata(run.log_path()).and_then(|data| data.modified());
     let now = SystemTime::now();
     Ok(RunSummary {
-        name: path.display().to_string(),
+        // A name may hold a line end or what controls a terminal.
+        name: path.display().to_string().replace(char::is_control, "?"),
         state,
         step,
         steps,

@@ -77,7 +77,7 @@ pub(crate) fn explain(error: &toml::de::Error, text: &str, place: Place) -> Erro
     Error::Config {
         place,
         message,
-        hint: None,
+        hint: Some("`train config --schema` describes every key, with its type and range".into()),
     }
 }
 

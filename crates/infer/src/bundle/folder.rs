@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Bundle, CONFIG, Manifest};
+use super::{Bundle, CONFIG, GENERATION_CONFIG, Manifest};
 use crate::run::{Checkpoint, RunFolder};
 use crate::{Error, Result};
 
@@ -31,9 +31,17 @@ pub(super) fn verify(folder: &Path) -> Result<()> {
     let Some(manifest) = Manifest::read(folder)? else {
         return Ok(());
     };
-    for (name, entry) in manifest.files {
-        if !Checkpoint::TRAINER_FILES.contains(&&*name) {
+    for (name, entry) in &manifest.files {
+        if !Checkpoint::TRAINER_FILES.contains(&&**name) {
             entry.verify(&folder.join(name))?;
+        }
+    }
+    for name in [CONFIG, GENERATION_CONFIG, Bundle::WEIGHTS] {
+        if !manifest.files.contains_key(name) {
+            return Err(Error::Damaged {
+                path: folder.join(Manifest::NAME),
+                message: format!("it does not list {name}"),
+            });
         }
     }
     Ok(())

@@ -246,10 +246,26 @@ fn a_manifest_names_only_regular_files_of_its_own_folder() {
         text.contains("file: 6 bytes where 7 were written"),
         "{text}"
     );
-    let config = fs::read(bundle.join("config.json")).unwrap();
-    let entry = serde_json::json!({"bytes": config.len(), "sha256": attend_infer::sha256(&config)});
-    let json = serde_json::json!({"files": {"config.json": entry}}).to_string();
-    fs::write(bundle.join("manifest.json"), json).unwrap();
+    // It must list what is read, or nothing would be verified.
+    let list = |names: &[&str]| {
+        let entries = names.iter().map(|name| {
+            let bytes = fs::read(bundle.join(name)).unwrap();
+            let sha256 = attend_infer::sha256(&bytes);
+            let entry = serde_json::json!({"bytes": bytes.len(), "sha256": sha256});
+            (name.to_string(), entry)
+        });
+        let files: serde_json::Map<_, _> = entries.collect();
+        let json = serde_json::json!({ "files": files }).to_string();
+        fs::write(bundle.join("manifest.json"), json).unwrap();
+    };
+    let all = ["config.json", "generation_config.json", "model.safetensors"];
+    list(&all[..2]);
+    let text = message(&bundle);
+    assert!(
+        text.contains("manifest.json: it does not list model.safetensors"),
+        "{text}"
+    );
+    list(&all);
     assert!(open(&bundle).is_ok());
 }
 
