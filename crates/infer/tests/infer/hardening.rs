@@ -2,11 +2,36 @@
 //! set `ATTEND_INFER` to its path (where a pipe is read, that binary does not end).
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use serde_json::Value;
+use tempfile::TempDir;
+
 use crate::command::infer;
-use crate::fixture::with_bundle;
+use crate::fixture;
+
+/// A temporary folder with a bundle. Another version of the program gets one that it can read.
+fn with_bundle() -> (TempDir, PathBuf) {
+    let (folder, bundle) = fixture::with_bundle();
+    if std::env::var_os("ATTEND_INFER").is_some() {
+        edit_config(&bundle, |config| config["max_length"] = Value::Null);
+    }
+    (folder, bundle)
+}
+
+/// Changes `config.json` of a bundle. A key that becomes null is removed.
+fn edit_config(bundle: &Path, edit: impl FnOnce(&mut Value)) {
+    let path = bundle.join("config.json");
+    let mut config: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    edit(&mut config);
+    config
+        .as_object_mut()
+        .unwrap()
+        .retain(|_, value| !value.is_null());
+    fs::write(path, config.to_string()).unwrap();
+}
 
 #[test]
 fn a_long_line_is_warned_of_by_its_number_and_a_longer_one_is_cut() {
@@ -238,4 +263,42 @@ fn a_bundle_without_a_key_of_its_model_or_with_a_pipe_in_it_is_refused() {
             fs::write(&path, content).unwrap();
         }
     }
+}
+
+#[test]
+fn a_config_with_a_hundred_thousand_layers_is_refused_within_two_gigabytes() {
+    let (folder, bundle) = with_bundle();
+    edit_config(&bundle, |config| {
+        config["model"]["transformer"]["encoder_layers"] = 100_000.into();
+    });
+    let program = crate::command::program();
+    let limited = Command::new("sh")
+        .args([
+            "-c",
+            "ulimit -v 2000000; exec \"$0\" translate bundle --threads 1",
+        ])
+        .arg(program)
+        .current_dir(folder.path())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let talk = String::from_utf8_lossy(&limited.stderr);
+    assert_eq!(limited.status.code(), Some(1), "{talk}");
+    assert!(
+        talk.starts_with("error: bundle/model.safetensors: "),
+        "{talk}"
+    );
+}
+
+#[test]
+fn a_manifest_that_names_a_file_outside_its_folder_is_refused() {
+    let (folder, bundle) = with_bundle();
+    fs::write(folder.path().join("secret"), "secret").unwrap();
+    let entry = serde_json::json!({"bytes": 6, "sha256": attend_infer::sha256(b"secret")});
+    let manifest = serde_json::json!({"files": {"../secret": entry}});
+    fs::write(bundle.join("manifest.json"), manifest.to_string()).unwrap();
+    let ran = infer(folder.path(), &["translate", "bundle"], b"a dog\n");
+    assert_eq!(ran.code, 1);
+    let error = "manifest.json: \"../secret\" is not the name of a file in this folder";
+    assert!(ran.stderr.contains(error), "{}", ran.stderr);
 }

@@ -13,7 +13,7 @@ fn a_signal_interrupts_a_validation_which_is_done_when_the_run_is_resumed() {
         "--set",
         "decode.beam=20",
         "--set",
-        "train.translate_sentences=20000",
+        "train.translate=20000", // the old name, which cfc49ae knows too
         "--set",
         "train.metric=bleu",
     ];
