@@ -3,7 +3,7 @@
 With fixed seeds, it writes:
 
     crates/model/tests/golden/{post_norm,pre_norm,swish_untied}.{safetensors,json}
-    crates/infer/tests/golden/beam.json
+    crates/infer/tests/golden/{beam,beam_early}.json
 
 README.md in this folder describes how to run it and the contents of the files.
 
@@ -364,11 +364,13 @@ def write_model_golden(name):
 MAX_NEW_TOKENS = 12  # with eos, without the decoder's start token
 BEAMS = [1, 2, 4, 5]
 LENGTH_PENALTIES = [0.0, 0.6, 1.0, 2.0]
-SEARCHES = list(itertools.product(BEAMS, LENGTH_PENALTIES, [False, True]))  # forced eos at the end
+# The last two: whether eos is forced at the end, and early stopping.
+SEARCHES = list(itertools.product(BEAMS, LENGTH_PENALTIES, [False, True], [False]))
+EARLY_SEARCHES = list(itertools.product(BEAMS[1:], [0.6, 2.0], [False, True], [True]))
 EXTRA_LENGTHS = [2, 4, 6, 8, 10, 3, 5, 9, 7, 11]
 
 
-def generate(model, pad, sources, beams, penalty, forced_eos):
+def generate(model, pad, sources, beams, penalty, forced_eos, early):
     """Hugging Face's n-best list: for each source a list of (tokens, score)."""
     tokens, mask = padded(sources, pad)
     # The model's own generation config must not replace values that are None here.
@@ -380,7 +382,7 @@ def generate(model, pad, sources, beams, penalty, forced_eos):
             num_beams=beams,
             num_return_sequences=beams,
             length_penalty=penalty if beams > 1 else 1.0,  # greedy search has no length penalty
-            early_stopping=False,
+            early_stopping=early,
             max_new_tokens=MAX_NEW_TOKENS,
             do_sample=False,
             renormalize_logits=True,
@@ -420,7 +422,7 @@ class NextToken:
         return self.known[prefix]
 
 
-def beam_search(next_token, beams, penalty, forced_eos):
+def beam_search(next_token, beams, penalty, forced_eos, early):
     """Hugging Face's beam search, written in its simplest form for one sentence.
 
     The two are asserted to agree. Also returns the margin, which is the score difference of the closest
@@ -455,9 +457,11 @@ def beam_search(next_token, beams, penalty, forced_eos):
         open_ = [c for c, end in zip(candidates, ends) if not end]
         running = open_[:beams]
         margin = min(margin, open_[beams - 1][1] - open_[beams][1])
-        # Stop when there are k finished hypotheses and the best running one, if it ended now, would not
-        # score higher than the worst of them.
+        # Stop when there are k finished hypotheses and, unless stopping early, the best running one, if it
+        # ended now, would not score higher than the worst of them.
         if len(finished) == beams:
+            if early:
+                break
             slack = running[0][1] / length**penalty - finished[-1][1]
             margin = min(margin, abs(slack))
             if slack <= 0.0:
@@ -466,9 +470,8 @@ def beam_search(next_token, beams, penalty, forced_eos):
 
 
 def closest_decision(next_token):
-    return min(
-        beam_search(next_token, beams, penalty, forced_eos)[1] for beams, penalty, forced_eos in SEARCHES
-    )
+    # A search that stops early makes the first decisions of the one that does not.
+    return min(beam_search(next_token, *search)[1] for search in SEARCHES)
 
 
 def write_beam_golden(model, source_rows):
@@ -476,7 +479,6 @@ def write_beam_golden(model, source_rows):
     rng = np.random.RandomState(seed + 1)
     pad = config.target_pad
     model = model.marian.eval()
-    single = copy.deepcopy(model).float()
 
     # Add sources whose searches have no near-ties to those of the model golden file.
     oracles = [NextToken(model, pad, source) for source in source_rows]
@@ -486,23 +488,33 @@ def write_beam_golden(model, source_rows):
             if closest_decision(oracle) > 5e-5:
                 break
         oracles.append(oracle)
-    sources = [oracle.source for oracle in oracles]
     margin = min(map(closest_decision, oracles))
 
-    cases, error, unfinished = [], 0.0, 0
-    for beams, penalty, forced_eos in SEARCHES:
-        results = generate(model, pad, sources, beams, penalty, forced_eos)
-        rounded_results = generate(single, pad, sources, beams, penalty, forced_eos)
+    write_searches("beam", SEARCHES, model, oracles, margin)
+    write_searches("beam_early", EARLY_SEARCHES, model, oracles, margin)
+
+
+def write_searches(name, searches, model, oracles, margin):
+    pad, sources = oracles[0].pad, [oracle.source for oracle in oracles]
+    single = copy.deepcopy(model).float()
+    cases, error, unfinished, stopped = [], 0.0, 0, 0
+    for search in searches:
+        beams, penalty, forced_eos, early = search
+        results = generate(model, pad, sources, *search)
+        rounded_results = generate(single, pad, sources, *search)
         for oracle, result, rounded in zip(oracles, results, rounded_results):
-            plain, _ = beam_search(oracle, beams, penalty, forced_eos)
+            plain, _ = beam_search(oracle, *search)
             for other in [plain, rounded]:
                 assert [list(t) for t, _ in other] == [t for t, _ in result], (other, result)
                 error = max([error, *(abs(a - b) for (_, a), (_, b) in zip(other, result))])
             unfinished += sum(t[-1] != EOS for t, _ in result)
+            patient, _ = beam_search(oracle, beams, penalty, forced_eos, early=False)
+            stopped += plain[0][0] != patient[0][0]
         case = {"num_beams": beams, "length_penalty": penalty, "forced_eos": forced_eos}
         hypotheses = [[{"tokens": t, "score": round(s, 6)} for t, s in result] for result in results]
         cases.append((case, hypotheses))
-    assert error < 2e-5 < margin and unfinished > 0, (error, margin, unfinished)
+    early = searches[0][-1]
+    assert error < 2e-5 < margin and unfinished > 0 and (stopped > 0) == early, (error, margin, unfinished, stopped)
 
     head = {"model": "post_norm", "eos": EOS, "pad": pad, "max_new_tokens": MAX_NEW_TOKENS}
     # One line per source and per list of hypotheses, for a short file with readable diffs.
@@ -514,12 +526,13 @@ def write_beam_golden(model, source_rows):
         texts.append(f'{json.dumps(case)[:-1]}, "results": [\n{rows}\n]}}')
     lines += [",\n".join(texts), "]"]
     INFER_GOLDEN.mkdir(parents=True, exist_ok=True)
-    path = INFER_GOLDEN / "beam.json"
+    path = INFER_GOLDEN / f"{name}.json"
     path.write_text("{\n" + "\n".join(lines) + "\n}\n")
     assert len(json.loads(path.read_text())["cases"]) == len(cases)
     print(
-        f"beam: {len(cases)} cases of {len(sources)} sentences, {path.stat().st_size} bytes, "
-        f"closest decision {margin:.1e}, score error {error:.1e}, {unfinished} without eos"
+        f"{name}: {len(cases)} cases of {len(sources)} sentences, {path.stat().st_size} bytes, "
+        f"closest decision {margin:.1e}, score error {error:.1e}, {unfinished} without eos, "
+        f"{stopped} with another best hypothesis than without early stopping"
     )
 
 

@@ -14,6 +14,9 @@ pub struct DecodeConfig {
     pub length_penalty: f32,
     /// How the length of a translation is measured for `length_penalty`.
     pub length_measure: LengthMeasure,
+    /// When beam search stops: `true` as soon as `beam` translations have ended, which is faster and what
+    /// CTranslate2 does; `false` when the best one that has not ended would also rank below all of these.
+    pub early_stopping: bool,
     /// Maximum number of tokens in a translation, including `</s>`. At least 2: one token and `</s>`.
     #[schemars(range(min = 2))]
     pub max_length: usize,
@@ -61,6 +64,7 @@ impl Default for DecodeConfig {
             beam: 4,
             length_penalty: 0.6,
             length_measure: LengthMeasure::Gnmt,
+            early_stopping: false,
             max_length: 256,
             max_length_ratio: 3.0,
             max_source_length: 1024,

@@ -137,6 +137,7 @@ impl<'a> Translator<'a> {
             eos: self.tokenizers.target().eos(),
             length_penalty: self.config.length_penalty,
             length_measure: self.config.length_measure,
+            early_stopping: self.config.early_stopping,
             limit: self.config.limit(source_tokens),
         };
         let Criteria { eos, limit, .. } = criteria;

@@ -112,6 +112,8 @@ pub struct GenerationConfig {
     #[serde(default = "max_source_length")]
     max_source_length: usize,
     batch_tokens: usize,
+    #[serde(default)]
+    early_stopping: bool,
     #[serde(flatten, skip_deserializing)]
     fixed: Option<Fixed>,
 }
@@ -119,7 +121,6 @@ pub struct GenerationConfig {
 /// What our search always does, said for others.
 #[derive(Serialize)]
 struct Fixed {
-    early_stopping: bool,
     renormalize_logits: bool,
     bad_words_ids: [[u32; 1]; 1],
     decoder_start_token_id: u32,
@@ -139,8 +140,8 @@ impl GenerationConfig {
             max_length_ratio: decode.max_length_ratio,
             max_source_length: decode.max_source_length,
             batch_tokens: decode.batch_tokens,
+            early_stopping: decode.early_stopping,
             fixed: Some(Fixed {
-                early_stopping: false,
                 renormalize_logits: true,
                 bad_words_ids: [[pad]],
                 decoder_start_token_id: pad,
@@ -166,6 +167,7 @@ impl GenerationConfig {
             max_length_ratio: generation.max_length_ratio,
             max_source_length: generation.max_source_length,
             batch_tokens: generation.batch_tokens,
+            early_stopping: generation.early_stopping,
         };
         decode.validate().map_err(|e| Error::Damaged {
             path: path.into(),

@@ -38,6 +38,10 @@ struct DecodeArgs {
     )]
     length_measure: Option<LengthMeasure>,
 
+    /// Stop as soon as K translations have ended, as CTranslate2 does, even if a better one may follow
+    #[arg(long, value_name = "true|false", hide_possible_values = true)]
+    early_stopping: Option<bool>,
+
     /// Maximum number of tokens in a translation, including `</s>`
     #[arg(long, value_name = "N")]
     max_length: Option<usize>,
@@ -65,6 +69,9 @@ impl DecodeArgs {
         }
         if let Some(length_measure) = self.length_measure {
             config.length_measure = length_measure;
+        }
+        if let Some(early_stopping) = self.early_stopping {
+            config.early_stopping = early_stopping;
         }
         if let Some(max_length) = self.max_length {
             config.max_length = max_length;

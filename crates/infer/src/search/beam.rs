@@ -1,7 +1,8 @@
 use super::row::{Candidate, Row, likeliest};
 use super::{Criteria, Found, Next, Strategy};
 
-/// Beam search as Hugging Face's `generate` does it, with `early_stopping` off.
+/// Beam search as Hugging Face's `generate` does it, with `early_stopping` off or on. With it on, this is also
+/// the search of CTranslate2.
 pub(crate) struct Beam {
     criteria: Criteria,
     width: usize,
@@ -56,14 +57,15 @@ impl Beam {
         self.finished.truncate(self.width);
     }
 
-    /// Whether the best running hypothesis, if it ended now, would not beat the worst finished one. A longer
-    /// continuation still might, but this is where Hugging Face stops.
+    /// Whether `width` hypotheses have ended and, unless stopping early, the best running one, if it ended now,
+    /// would not beat the worst of these. A longer continuation still might, but this is where Hugging Face stops.
     fn is_over(&self) -> bool {
         let Some(best) = self.running.first() else {
             return true; // a vocabulary so small that everything has ended
         };
         let best = self.criteria.score(best.sum, self.length);
-        self.finished.len() == self.width && self.finished.iter().all(|f| best <= f.score)
+        self.finished.len() == self.width
+            && (self.criteria.early_stopping || self.finished.iter().all(|f| best <= f.score))
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct Criteria {
     pub(crate) eos: u32,
     pub(crate) length_penalty: f32,
     pub(crate) length_measure: LengthMeasure,
+    /// Whether a beam search ends as soon as a whole beam of hypotheses has ended.
+    pub(crate) early_stopping: bool,
     /// The most tokens, `</s>` included. A hypothesis that reaches it ends as it is.
     pub(crate) limit: usize,
 }

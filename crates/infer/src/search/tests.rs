@@ -63,8 +63,13 @@ fn model() -> Box<dyn Seq2Seq> {
     model
 }
 
-fn golden() -> Golden {
-    serde_json::from_str(include_str!("../../tests/golden/beam.json")).unwrap()
+/// The results of Hugging Face, with `early_stopping` or without.
+fn golden(early_stopping: bool) -> Golden {
+    serde_json::from_str(match early_stopping {
+        true => include_str!("../../tests/golden/beam_early.json"),
+        false => include_str!("../../tests/golden/beam.json"),
+    })
+    .unwrap()
 }
 
 fn criteria(limit: usize) -> Criteria {
@@ -72,6 +77,7 @@ fn criteria(limit: usize) -> Criteria {
         eos: 0,
         length_penalty: 1.0,
         length_measure: LengthMeasure::Tokens,
+        early_stopping: false,
         limit,
     }
 }
@@ -167,17 +173,18 @@ fn assert_close(ours: &[Found], theirs: &[Found], tolerance: f64) {
     }
 }
 
-#[test]
-fn every_search_finds_what_hugging_face_finds() {
-    let (model, golden) = (model(), golden());
+/// Compares every search of a golden file.
+fn check_golden(early_stopping: bool, cases: usize) {
+    let (model, golden) = (model(), golden(early_stopping));
     assert_eq!(golden.pad, model.start_token());
-    assert_eq!(golden.cases.len(), 32);
+    assert_eq!(golden.cases.len(), cases);
     for kernels in Kernels::ALL {
         for case in &golden.cases {
             let criteria = Criteria {
                 eos: golden.eos,
                 length_penalty: case.length_penalty,
                 length_measure: LengthMeasure::Tokens,
+                early_stopping,
                 limit: golden.max_new_tokens,
             };
             let last = if case.forced_eos {
@@ -202,6 +209,40 @@ fn every_search_finds_what_hugging_face_finds() {
             }
         }
     }
+}
+
+#[test]
+fn every_search_finds_what_hugging_face_finds() {
+    check_golden(false, 32);
+}
+
+#[test]
+fn a_search_that_stops_early_finds_what_hugging_face_finds() {
+    check_golden(true, 12);
+}
+
+#[test]
+fn stopping_early_ends_with_a_whole_beam_and_never_with_a_better_translation() {
+    let (model, sentences) = (model(), sentences(60));
+    let search = |early_stopping| {
+        let criteria = Criteria {
+            early_stopping,
+            length_penalty: 2.0,
+            ..criteria(20)
+        };
+        beam(&*model, &sentences, 4, criteria, Last::Eos, Kernels::Fused)
+    };
+    let (patient, early) = (search(false), search(true));
+    let mut others = 0;
+    for (patient, early) in patient.iter().zip(&early) {
+        assert_eq!(early.len(), 4);
+        assert!(early[0].score <= patient[0].score, "{early:?} {patient:?}");
+        if early[0] != patient[0] {
+            assert!(early[0].tokens.len() < patient[0].tokens.len());
+            others += 1;
+        }
+    }
+    assert!(others > 0, "no search stopped early");
 }
 
 #[test]

@@ -136,6 +136,19 @@ fn search_options_take_effect() {
         run(&["--composed", "--threads", "1", "--device", "cpu"]),
         run(&[])
     );
+    let stopped = |early| {
+        run(&[
+            "--scores",
+            "--length-penalty",
+            "4",
+            "--early-stopping",
+            early,
+        ])
+    };
+    assert_eq!(
+        stopped("false"),
+        run(&["--scores", "--length-penalty", "4"])
+    );
     let penalised = |a| run(&["--length-penalty", a, "--scores"]);
     assert_ne!(penalised("-1"), penalised("2"));
     // Of one translation with n tokens, log-probability / ((5 + n) / 6) and log-probability / n.
