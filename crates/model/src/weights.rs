@@ -196,6 +196,11 @@ impl<'a> Init<'a> {
         Ok(Linear { weight, bias: None })
     }
 
+    /// A bias of zero.
+    pub(crate) fn bias(&mut self, name: &str, width: usize) -> Result<Weight> {
+        self.add(name.to_string(), width, |_| 0.0)
+    }
+
     /// What a hidden layer of `width` is multiplied with to make one number.
     pub(crate) fn vector(&mut self, name: &str, width: usize) -> Result<Weight> {
         self.uniform(name.to_string(), width, width + 1)
