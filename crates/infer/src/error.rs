@@ -6,6 +6,7 @@ use attend_model::LoadError;
 
 use crate::bundle::FORMAT;
 use crate::metrics::MetricError;
+use crate::weights::NAMES;
 
 /// The result of this crate's fallible functions.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -57,6 +58,14 @@ pub enum Error {
     /// A Python pickle file. It is not loaded, because unpickling can run arbitrary code.
     #[error("{}: a pickle file is not loaded, because it can run arbitrary code", .0.display())]
     Pickle(PathBuf),
+
+    /// The folder has none of the files that weights can be in.
+    #[error("{} has no weights: none of {} is there", .0.display(), NAMES.join(", "))]
+    NoWeights(PathBuf),
+
+    /// A file of weights has something else than tensors, or has them in a form that is not read.
+    #[error("{}: {message}", path.display())]
+    Refused { path: PathBuf, message: String },
 
     /// The bundle has an unsupported format version.
     #[error("{}: format version {found}, but this program reads version {FORMAT}", path.display())]
@@ -118,6 +127,10 @@ impl Error {
                     .into()
             }
             Self::Pickle(_) => "convert the file to safetensors".into(),
+            Self::NoWeights(_) => "give the folder of a model in the layout of Hugging Face".into(),
+            Self::Refused { .. } => {
+                "save the tensors alone, best as safetensors, where you trust the file".into()
+            }
             Self::Format { found, .. } if *found > FORMAT => {
                 "the bundle was written by a newer version: update this program".into()
             }

@@ -1,3 +1,4 @@
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -15,4 +16,9 @@ pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::Read::read_to_end(&mut open_regular(path)?, &mut bytes)?;
     Ok(bytes)
+}
+
+/// Whether a name is that of a file in the same folder: no path that leads elsewhere.
+pub(crate) fn is_plain(name: &str) -> bool {
+    Path::new(name).file_name() == Some(OsStr::new(name))
 }

@@ -2,6 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `weights/` | reads the tensors of safetensors files and of files of `torch.save` |
 //! | `bundle/` | reads and writes the files of a bundle |
 //! | `run/` | reads and verifies the folder of a run |
 //! | `decode` | the `[decode]` section of the config |
@@ -44,14 +45,15 @@ mod pieces;
 pub mod run;
 mod search;
 mod translate;
+mod weights;
 
 pub use align::{Aligner, Alignment, Sentence};
-pub use bundle::{
-    Bundle, BundleConfig, Entry, GenerationConfig, Manifest, WeightsFile, parse_tensors, sha256,
-    vocabularies,
-};
+pub use bundle::{Bundle, BundleConfig, Entry, GenerationConfig, Manifest, sha256, vocabularies};
 pub use decode::{DecodeConfig, LengthMeasure};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};
 pub use observer::Observer;
 pub use translate::{Hypothesis, Translation, Translator};
+pub use weights::{
+    TensorSource, TorchFile, WeightsFile, WeightsIndex, open_weights, parse_tensors,
+};

@@ -117,13 +117,17 @@ impl ModelConfig {
         self.with(vocabularies, Init::new(Values::Seed(seed), device))
     }
 
-    /// A model to train whose parameters are all zero, to be replaced by those of a checkpoint.
-    pub fn blank(
+    /// A model to train that begins with these weights. `load` gives each tensor by its name, and `frozen` says
+    /// which of them are not trained: they are read-only and have no gradient.
+    pub fn build_from(
         &self,
         vocabularies: Vocabularies,
         device: &Device,
+        load: &mut dyn FnMut(&str) -> candle_core::Result<Tensor>,
+        frozen: &dyn Fn(&str) -> bool,
     ) -> candle_core::Result<Box<dyn Seq2Seq>> {
-        self.with(vocabularies, Init::new(Values::Zeros, device))
+        let values = Values::Given { load, frozen };
+        self.with(vocabularies, Init::new(values, device))
     }
 
     /// A model of these weights, which does not train: it has no parameters and no gradients. `load` gives each

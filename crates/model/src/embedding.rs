@@ -2,7 +2,7 @@
 
 use attend_batch::{Packed, Source};
 use attend_config::ConfigError;
-use attend_ops::{DropoutSite, Pass, Weight, embed};
+use attend_ops::{DropoutSite, Linear, Pass, Weight, embed};
 use candle_core::{DType, Result, Tensor, bail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub enum Tie {
 pub(crate) struct Tables {
     pub(crate) source: Weight,
     pub(crate) target: Weight,
-    pub(crate) output: Weight,
+    pub(crate) output: Linear,
 }
 
 /// How wide embeddings and outputs are.
@@ -56,7 +56,7 @@ impl Tables {
             return Ok(Self {
                 source: shared.clone(),
                 target: shared.clone(),
-                output: shared,
+                output: without_bias(shared),
             });
         }
         let source = "model.encoder.embed_tokens.weight";
@@ -70,9 +70,13 @@ impl Tables {
         Ok(Self {
             source,
             target,
-            output,
+            output: without_bias(output),
         })
     }
+}
+
+fn without_bias(weight: Weight) -> Linear {
+    Linear { weight, bias: None }
 }
 
 /// The token ids of a source; an error if it is not text.

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use attend_batch::{Packed, Segments, Source};
-use attend_ops::{Kernels, Loss, Pass, Weight, cross_entropy};
+use attend_ops::{Kernels, Linear, Loss, Pass, cross_entropy};
 use candle_core::{Result, Tensor};
 
 use crate::Weights;
@@ -32,8 +32,9 @@ pub trait Train: Encode {
     /// Teacher forcing: the hidden states that predict each position of `target`.
     fn decode(&self, memory: &Memory, target: &Packed, pass: &Pass) -> Result<Output>;
 
-    /// The output matrix `[v, d]`. Its last row is padding, which is never predicted.
-    fn output_matrix(&self) -> &Weight;
+    /// The output matrix `[v, d]` and, in some models, a bias `[v]`. Its last row is padding, which is never
+    /// predicted.
+    fn output(&self) -> &Linear;
 
     /// Every attention of one sentence pair under teacher forcing; none if the model has no attention.
     fn attention(
@@ -46,8 +47,7 @@ pub trait Train: Encode {
     /// The label-smoothed cross-entropy, summed over tokens, and in training the model's penalty. The fused
     /// kernels never hold the `[n, v]` logits whole; the composed ones do.
     fn loss(&self, output: &Output, target: &Packed, smoothing: f32, pass: &Pass) -> Result<Loss> {
-        let matrix = self.output_matrix();
-        let loss = cross_entropy(&output.hidden, matrix, &target.ids, smoothing, pass)?;
+        let loss = cross_entropy(&output.hidden, self.output(), &target.ids, smoothing, pass)?;
         match &output.penalty {
             Some(penalty) if pass.trains() => {
                 let penalty = penalty.of(&loss.each, &target.segments)?;

@@ -42,7 +42,8 @@ impl Weights {
         self.0.get(name)
     }
 
-    /// Those that are trained: all of them in a model that was built to train, none in one that was loaded.
+    /// Those that are trained: all but the frozen ones in a model that was built to train, none in one that was
+    /// loaded.
     pub fn params(&self) -> impl Iterator<Item = &Param> {
         self.iter().filter_map(Weight::param)
     }
@@ -99,8 +100,11 @@ impl LoadError {
 pub(crate) enum Values<'a> {
     /// Random initial values, a function of (seed, name) alone.
     Seed(u64),
-    /// Zeros, to be replaced before training goes on.
-    Zeros,
+    /// Tensors by name. They are trained, except for those that are frozen.
+    Given {
+        load: &'a mut dyn FnMut(&str) -> Result<Tensor>,
+        frozen: &'a dyn Fn(&str) -> bool,
+    },
     /// Tensors by name. They are not trained.
     Loaded(&'a mut dyn FnMut(&str) -> Result<Tensor>),
     /// Nothing but shapes: no memory is taken for values.
@@ -137,16 +141,16 @@ impl<'a> Init<'a> {
         let trained = |name: &str, value| Ok(Param::new(name, &value)?.into());
         let weight = match &mut self.values {
             Values::Seed(_) => trained(&name, random::tensor(shape, self.device, initial)?),
-            Values::Zeros => trained(&name, Tensor::zeros(shape, DType::F32, self.device)?),
+            Values::Given { load, frozen } if !frozen(&name) => trained(&name, load(&name)?),
             _ => self.read_only(&name, shape),
         };
         Ok(self.keep(weight?))
     }
 
-    /// A weight that is loaded, or that is nothing but a shape.
+    /// A weight that is loaded and not trained, or that is nothing but a shape.
     fn read_only(&mut self, name: &str, shape: Shape) -> Result<Weight> {
         let value = match &mut self.values {
-            Values::Loaded(load) => load(name)?,
+            Values::Loaded(load) | Values::Given { load, .. } => load(name)?,
             _ => Tensor::zeros(1, DType::F32, self.device)?.broadcast_as(shape)?,
         };
         Ok(Weight::read_only(name, value))
@@ -196,6 +200,11 @@ impl<'a> Init<'a> {
         Ok(Linear { weight, bias: None })
     }
 
+    /// A bias of zero.
+    pub(crate) fn bias(&mut self, name: &str, width: usize) -> Result<Weight> {
+        self.add(name.to_string(), width, |_| 0.0)
+    }
+
     /// What a hidden layer of `width` is multiplied with to make one number.
     pub(crate) fn vector(&mut self, name: &str, width: usize) -> Result<Weight> {
         self.uniform(name.to_string(), width, width + 1)
@@ -207,9 +216,14 @@ impl<'a> Init<'a> {
 
     /// A number that is not trained by gradient descent (see [`Param::follower`]).
     pub(crate) fn follower(&mut self, name: &str) -> Result<Weight> {
-        let zero = Tensor::zeros(1, DType::F32, self.device)?;
-        let weight = match self.values {
-            Values::Seed(_) | Values::Zeros => Param::follower(name, &zero)?.into(),
+        let weight = match &mut self.values {
+            Values::Seed(_) => {
+                let zero = Tensor::zeros(1, DType::F32, self.device)?;
+                Param::follower(name, &zero)?.into()
+            }
+            Values::Given { load, frozen } if !frozen(name) => {
+                Param::follower(name, &load(name)?)?.into()
+            }
             _ => self.read_only(name, 1.into())?,
         };
         Ok(self.keep(weight))

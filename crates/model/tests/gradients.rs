@@ -25,8 +25,8 @@ fn recurrent(attention: AttentionConfig) -> ModelConfig {
     })
 }
 
-fn transformer(score: ScoreKind) -> ModelConfig {
-    ModelConfig::Transformer(TransformerConfig {
+fn transformer(score: ScoreKind) -> TransformerConfig {
+    TransformerConfig {
         encoder_layers: 1,
         decoder_layers: 1,
         d_model: 6,
@@ -38,7 +38,7 @@ fn transformer(score: ScoreKind) -> ModelConfig {
         tie: Tie::None,
         score: Scores(vec![score]),
         ..TransformerConfig::default()
-    })
+    }
 }
 
 /// The loss with its penalties. `backward` adds the gradients to the parameters' buffers.
@@ -139,9 +139,17 @@ fn gradients_of_the_gate_and_the_doubly_stochastic_penalty_equal_finite_differen
 fn gradients_of_a_transformer_with_every_score_equal_finite_differences() -> Result<()> {
     let scores = ScoreKind::ALL.into_iter();
     for score in scores.filter(|score| score.compares()) {
-        check(&transformer(score))?;
+        check(&ModelConfig::Transformer(transformer(score)))?;
     }
     Ok(())
+}
+
+#[test]
+fn gradients_of_an_output_bias_equal_finite_differences() -> Result<()> {
+    check(&ModelConfig::Transformer(TransformerConfig {
+        output_bias: true,
+        ..transformer(ScoreKind::ScaledDot)
+    }))
 }
 
 #[test]

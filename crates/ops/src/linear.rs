@@ -73,18 +73,31 @@ pub fn linear_activated(
 
 /// The logits of every word except the last, which is padding: `[n, d]` to `[n, v - 1]`. For decoding: no
 /// graph is recorded.
-pub fn project(hidden: &Tensor, table: &Weight, pass: &Pass) -> Result<Tensor> {
-    let (v, d) = table.value().dims2()?;
-    if pass.kernels == Kernels::Composed {
-        let words = table.value().detach().narrow(0, 0, v - 1)?;
-        return hidden.detach().matmul(&words.t()?);
-    }
+pub fn project(hidden: &Tensor, output: &Linear, pass: &Pass) -> Result<Tensor> {
+    let (v, d) = output.weight.value().dims2()?;
     let (n, words) = (hidden.dim(0)?, v - 1);
-    let (h, w) = (view(hidden)?, view(table.value())?);
+    if pass.kernels == Kernels::Composed {
+        let detached = |weight: &Weight| weight.value().detach().narrow(0, 0, words);
+        let logits = hidden.detach().matmul(&detached(&output.weight)?.t()?)?;
+        return match &output.bias {
+            Some(bias) => logits.broadcast_add(&detached(bias)?),
+            None => Ok(logits),
+        };
+    }
+    let (h, w) = (view(hidden)?, view(output.weight.value())?);
     let mut logits = vec![0.0; n * words];
     let (h, w) = (Mat::new(&h, n, d), Mat::new(&w[..words * d], words, d));
     let dst = MatMut::new(&mut logits, n, words);
     product(dst, Write::Over, h, w.t(), Threads::All);
+    if let Some(bias) = &output.bias {
+        let bias = &view(bias.value())?[..words];
+        let rows = logits.par_chunks_exact_mut(words);
+        rows.for_each(|row| {
+            row.iter_mut()
+                .zip(bias)
+                .for_each(|(logit, bias)| *logit += bias)
+        });
+    }
     Tensor::from_vec(logits, (n, words), hidden.device())
 }
 
@@ -421,13 +434,18 @@ mod tests {
 
     #[test]
     fn project_omits_the_padding_word_with_both_kernels() -> Result<()> {
-        let table = weight("table", (9, 6));
         let h = weight("h", (5, 6)).value().detach();
-        let [fused, composed] =
-            Kernels::ALL.map(|kernels| project(&h, &table, &Pass::eval(kernels)));
-        let (fused, composed) = (fused?, composed?);
-        assert_eq!(fused.dims(), [5, 8]);
-        crate::testing::assert_close(&fused, &composed, 1e-6);
+        for bias in [None, Some(weight("bias", 9))] {
+            let output = Linear {
+                weight: weight("table", (9, 6)),
+                bias,
+            };
+            let [fused, composed] =
+                Kernels::ALL.map(|kernels| project(&h, &output, &Pass::eval(kernels)));
+            let (fused, composed) = (fused?, composed?);
+            assert_eq!(fused.dims(), [5, 8]);
+            crate::testing::assert_close(&fused, &composed, 1e-6);
+        }
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Output projection and label-smoothed cross-entropy (Szegedy et al. 2016), in chunks of rows, so
 //! that the logits `[n, v]` are never in memory as a whole.
 //!
-//! With p = softmax(h Wᵀ) over the c words other than the last, which is padding:
+//! With p = softmax(h Wᵀ + b) over the c words other than the last, which is padding (b is optional):
 //! loss = Σ over rows of  -(1 - ε) log p(target) - (ε / c) Σ over words of log p(word).
 
 use std::sync::{Mutex, OnceLock};
@@ -14,6 +14,7 @@ use crate::buffer::Buffer;
 use crate::cpu::{self, view};
 use crate::gemm::{DEPTH, Mat, MatMut, Threads, Write, product, product_then};
 use crate::isa::kernel;
+use crate::linear::{Linear, recorded_by};
 use crate::param::{Param, backward};
 use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
@@ -76,17 +77,17 @@ impl Loss {
     }
 }
 
-/// The loss of hidden states `[n, d]` against `targets` `[n]`, with `table` `[v, d]` as the output
-/// matrix.
+/// The loss of hidden states `[n, d]` against `targets` `[n]`, with the output matrix `[v, d]` and bias `[v]` of
+/// `output`.
 pub fn cross_entropy(
     hidden: &Tensor,
-    table: &Weight,
+    output: &Linear,
     targets: &[u32],
     smoothing: f32,
     pass: &Pass,
 ) -> Result<Loss> {
     let (n, _) = hidden.dims2()?;
-    let words = table.value().dim(0)? - 1;
+    let words = output.weight.value().dim(0)? - 1;
     if n != targets.len() {
         bail!("{n} hidden states but {} targets", targets.len());
     }
@@ -94,18 +95,19 @@ pub fn cross_entropy(
         bail!("target {target} is outside a vocabulary of {words} words");
     }
     if pass.kernels == Kernels::Composed {
-        return composed(hidden, table, targets, smoothing, pass);
+        return composed(hidden, output, targets, smoothing, pass);
     }
-    let (sums, gradients) = forward(hidden, table, targets, smoothing, pass.trains())?;
+    let (sums, gradients) = forward(hidden, output, targets, smoothing, pass.trains())?;
     let op = CrossEntropyOp {
-        table: table.clone(),
+        output: output.clone(),
         loss: sums.smoothed as f32,
         gradients: Mutex::new(gradients),
     };
+    let recorded = recorded_by(&[output]).value();
     let smoothed = if pass.trains() {
-        hidden.apply_op2(table.value(), op)?
+        hidden.apply_op2(recorded, op)?
     } else {
-        hidden.apply_op2_no_bwd(table.value(), &op)?
+        hidden.apply_op2_no_bwd(recorded, &op)?
     };
     Ok(Loss {
         smoothed,
@@ -119,19 +121,22 @@ pub fn cross_entropy(
 
 fn composed(
     hidden: &Tensor,
-    table: &Weight,
+    output: &Linear,
     targets: &[u32],
     smoothing: f32,
     pass: &Pass,
 ) -> Result<Loss> {
     let device = hidden.device();
-    let words = table.value().dim(0)? - 1;
-    let (hidden, table) = if pass.trains() {
-        (hidden.clone(), table.value().clone())
-    } else {
-        (hidden.detach(), table.value().detach())
+    let words = output.weight.value().dim(0)? - 1;
+    let used = |tensor: &Tensor| match pass.trains() {
+        true => tensor.clone(),
+        false => tensor.detach(),
     };
-    let logits = hidden.matmul(&table.narrow(0, 0, words)?.t()?)?; // (n, c)
+    let table = used(output.weight.value()).narrow(0, 0, words)?;
+    let mut logits = used(hidden).matmul(&table.t()?)?; // (n, c)
+    if let Some(bias) = &output.bias {
+        logits = logits.broadcast_add(&used(bias.value()).narrow(0, 0, words)?)?;
+    }
     let log_p = candle_nn::ops::log_softmax(&logits, D::Minus1)?;
     let column = Tensor::new(targets, device)?.unsqueeze(1)?;
     let of_target = log_p.gather(&column, 1)?.squeeze(1)?; // (n)
@@ -151,9 +156,9 @@ fn composed(
 }
 
 /// The gradients are computed in the forward pass, while a chunk of the logits is in memory. The backward
-/// pass scales them and adds them to the buffer of the table.
+/// pass scales them and adds them to the buffers of the table and the bias.
 struct CrossEntropyOp {
-    table: Weight,
+    output: Linear,
     loss: f32,
     /// The backward pass takes them, so that they are freed early.
     gradients: Mutex<Option<Gradients>>,
@@ -164,6 +169,8 @@ struct Gradients {
     hidden: Buffer,
     /// `None` if the table is read-only.
     table: Option<TableGradient>,
+    /// `[c]`; `None` if there is no bias, or if it is read-only.
+    bias: Option<Buffer>,
 }
 
 struct TableGradient {
@@ -219,11 +226,20 @@ impl CustomOp2 for CrossEntropyOp {
         let _time = profile::time(Part::Loss);
         let factor = dy.to_scalar::<f32>()?;
         if let Some(TableGradient { words, smoothing }) = &gradients.table {
-            self.table.accumulate(|sum, write| {
+            self.output.weight.accumulate(|sum, write| {
                 let (sum, padding) = sum.split_at_mut(words.len());
                 let rows = sum.par_chunks_mut(LOSS_ROWS * smoothing.len());
                 let rows = rows.zip(words.par_chunks(LOSS_ROWS * smoothing.len()));
                 rows.for_each(|(sums, rows)| add_rows(sums, write, factor, rows, smoothing));
+                if write == Write::Over {
+                    padding.fill(0.0);
+                }
+            })?;
+        }
+        if let (Some(of_bias), Some(bias)) = (&gradients.bias, &self.output.bias) {
+            bias.accumulate(|sum, write| {
+                let (sum, padding) = sum.split_at_mut(of_bias.len());
+                add_scaled(sum, write, factor, of_bias);
                 if write == Write::Over {
                     padding.fill(0.0);
                 }
@@ -283,16 +299,21 @@ pub fn logits_held(words: usize) -> usize {
 
 fn forward(
     hidden: &Tensor,
-    table: &Weight,
+    output: &Linear,
     targets: &[u32],
     smoothing: f32,
     train: bool,
 ) -> Result<(Sums, Option<Gradients>)> {
     let _time = profile::time(Part::Loss);
     let (n, d) = hidden.dims2()?;
-    let words = table.value().dim(0)? - 1;
-    let trainable = table.is_trainable();
-    let (h, table) = (view(hidden)?, view(table.value())?);
+    let words = output.weight.value().dim(0)? - 1;
+    let trainable = output.weight.is_trainable();
+    let (h, table) = (view(hidden)?, view(output.weight.value())?);
+    let bias = output.bias.as_ref();
+    let bias_trainable = bias.is_some_and(Weight::is_trainable);
+    let bias = bias.map(|bias| view(bias.value())).transpose()?;
+    let bias: &[f32] = bias.as_ref().map_or(&[], |bias| &bias[..words]);
+    let of_bias: f32 = bias.iter().sum();
     let share = smoothing / words as f32;
     let mut of_words = Buffer::zeros(d); // the sum of the table's rows: its product with h is the sum of a row of logits
     if smoothing != 0.0 {
@@ -304,6 +325,7 @@ fn forward(
     let mut gradients = train.then(|| Gradients {
         hidden: Buffer::any(n * d),
         table: trainable.then(|| TableGradient::new(n, d, words)),
+        bias: bias_trainable.then(|| Buffer::zeros(words)),
     });
     let mut sums = Sums::default();
     for start in (0..n).step_by(at_once) {
@@ -315,8 +337,8 @@ fn forward(
         let (a, all) = (Mat::new(states, rows, d), Threads::All);
         product_then(dst, Write::Over, a, table.t(), all, |row, logits| {
             let target = targets[start + row] as usize;
-            let total = simd::dot(&states[row * d..][..d], &of_words);
-            let score = cross_entropy_row(logits, target, smoothing, total);
+            let total = simd::dot(&states[row * d..][..d], &of_words) + of_bias;
+            let score = cross_entropy_row(logits, bias, target, smoothing, total);
             let _ = scores[row].set(score);
         });
         let scores: Vec<Row> = scores
@@ -335,6 +357,11 @@ fn forward(
             let values = dh.iter_mut().zip(&*of_words);
             values.for_each(|(dh, of_words)| *dh = *dh * inverse - share * of_words);
         });
+        if let Some(of_bias) = &mut gradients.bias {
+            let inverses: Vec<f32> = scores.iter().map(|score| score.inverse).collect();
+            let (db, inverses) = (MatMut::new(of_bias, words, 1), Mat::new(&inverses, rows, 1));
+            product(db, Write::Add, slopes.t(), inverses, all);
+        }
         let Some(of_table) = &mut gradients.table else {
             continue;
         };
@@ -345,6 +372,9 @@ fn forward(
         let dw = MatMut::new(&mut of_table.words, words, d);
         let (write, scaled) = (Write::first(start == 0), Mat::new(&scaled, rows, d));
         product(dw, write, slopes.t(), scaled, all);
+    }
+    if let Some(of_bias) = gradients.as_mut().and_then(|all| all.bias.as_mut()) {
+        of_bias.iter_mut().for_each(|db| *db -= share * n as f32);
     }
     if let Some(of_table) = gradients.as_mut().and_then(|all| all.table.as_mut()) {
         let mut of_states = Buffer::any(d);
@@ -364,10 +394,12 @@ struct Row {
 }
 
 kernel! {
-    /// The loss of one row of logits, whose sum is `total`. The logits are replaced by their gradient without
+    /// The loss of one row of logits, to which the bias is added (it may be empty); `total` is their sum then.
+    /// The logits are replaced by their gradient without
     /// the term ε / c of smoothing, and times Σ exp: `(p - (1 - ε) [target]) Σ exp`. It is cheaper to divide
     /// the results of the products by Σ exp.
-    fn cross_entropy_row(logits: &mut [f32], target: usize, smoothing: f32, total: f32) -> Row {
+    fn cross_entropy_row(logits: &mut [f32], bias: &[f32], target: usize, smoothing: f32, total: f32) -> Row {
+        logits.iter_mut().zip(bias).for_each(|(logit, bias)| *logit += bias);
         let share = smoothing / logits.len() as f32;
         let (highest, chosen) = (simd::max(logits), logits[target]);
         let sum = simd::exp_and_sum(logits, highest, 1.0);
@@ -388,20 +420,34 @@ mod tests {
     use crate::testing::{Case, weight};
     use candle_core::Device;
 
+    fn output(table: &Weight, bias: Option<&Weight>) -> Linear {
+        Linear {
+            weight: table.clone(),
+            bias: bias.cloned(),
+        }
+    }
+
     fn targets(n: usize, words: usize) -> Vec<u32> {
         (0..n).map(|i| (i * 5 % words) as u32).collect()
     }
 
     #[test]
-    fn fused_equals_composed_with_and_without_smoothing() {
+    fn fused_equals_composed_with_and_without_smoothing_and_bias() {
         // The last has more rows than one chunk.
         for (n, d, v) in [(1, 3, 2), (7, 10, 33), (90, 16, 1000), (1100, 4, 300)] {
-            let table = weight("table", (v, d));
+            let (table, bias) = (weight("table", (v, d)), weight("bias", v));
             let targets = targets(n, v - 1);
-            for smoothing in [0.0, 0.1] {
-                let case = Case::new(std::slice::from_ref(&table)).input((n, d));
+            for (smoothing, bias) in [
+                (0.0, None),
+                (0.1, None),
+                (0.0, Some(&bias)),
+                (0.1, Some(&bias)),
+            ] {
+                let output = output(&table, bias);
+                let weights: Vec<Weight> = [&table].into_iter().chain(bias).cloned().collect();
+                let case = Case::new(&weights).input((n, d));
                 case.check_once(|x, pass| {
-                    Ok(cross_entropy(&x[0], &table, &targets, smoothing, pass)?.smoothed)
+                    Ok(cross_entropy(&x[0], &output, &targets, smoothing, pass)?.smoothed)
                 });
             }
         }
@@ -418,8 +464,9 @@ mod tests {
     fn both_kernels_count_the_same_and_evaluation_gives_no_gradient() -> Result<()> {
         let (table, hidden) = (weight("table", (12, 6)), weight("hidden", (40, 6)));
         let targets = targets(40, 11);
+        let output = output(&table, None);
         let run =
-            |kernels| cross_entropy(hidden.value(), &table, &targets, 0.1, &Pass::eval(kernels));
+            |kernels| cross_entropy(hidden.value(), &output, &targets, 0.1, &Pass::eval(kernels));
         let (fused, composed) = (run(Kernels::Fused)?, run(Kernels::Composed)?);
         assert_eq!((fused.correct, fused.tokens), (composed.correct, 40));
         let difference = fused.cross_entropy - composed.cross_entropy;
@@ -434,10 +481,11 @@ mod tests {
     #[test]
     fn huge_logits_give_a_finite_loss() -> Result<()> {
         let table = Tensor::new(&[[1e4f32], [-1e4], [0.0]], &Device::Cpu)?;
-        let table = Param::new("table", &table)?.into();
+        let table: Weight = Param::new("table", &table)?.into();
+        let output = output(&table, None);
         let hidden = Tensor::new(&[[1.0f32], [-1.0]], &Device::Cpu)?;
         for kernels in Kernels::ALL {
-            let loss = cross_entropy(&hidden, &table, &[1, 1], 0.1, &Pass::train(kernels, 0, 0))?;
+            let loss = cross_entropy(&hidden, &output, &[1, 1], 0.1, &Pass::train(kernels, 0, 0))?;
             let smoothed = loss.smoothed()?;
             // 0.95 · 20000 for the first row and 0.05 · 20000 for the second.
             assert!((smoothed - 20_000.0).abs() < 0.1, "{smoothed}");

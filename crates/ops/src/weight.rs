@@ -248,10 +248,10 @@ mod tests {
             },
             Op {
                 name: "cross_entropy",
-                shapes: vec![vec![8, D]],
+                shapes: layer_shapes(&[(8, D)]),
                 run: |x, w, pass| {
                     let targets = [3, 1, 4, 1, 5, 6, 2, 6, 5, 3];
-                    let loss = cross_entropy(x, &w[0], &targets, 0.1, pass)?;
+                    let loss = cross_entropy(x, &layers(w)[0], &targets, 0.1, pass)?;
                     Ok(loss.smoothed_tensor().clone())
                 },
             },

@@ -1,5 +1,4 @@
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
@@ -7,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::file::read_regular;
+use crate::file::{is_plain, read_regular};
 use crate::{Error, Result};
 
 /// `manifest.json`: what the other files of a folder are. It is written last, so a folder that has
@@ -60,8 +59,7 @@ impl Manifest {
         let manifest = serde_json::from_slice(json);
         let manifest: Self =
             manifest.map_err(|error| damaged(path, format!("not a manifest: {error}")))?;
-        let plain = |name: &str| Path::new(name).file_name() == Some(OsStr::new(name));
-        match manifest.files.keys().find(|name| !plain(name)) {
+        match manifest.files.keys().find(|name| !is_plain(name)) {
             None => Ok(manifest),
             Some(name) => Err(damaged(
                 path,

@@ -3,7 +3,6 @@
 mod config;
 mod folder;
 mod manifest;
-mod weights;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,8 +14,8 @@ use candle_core::{Device, Tensor};
 pub(crate) use config::FORMAT;
 pub use config::{BundleConfig, GenerationConfig};
 pub use manifest::{Entry, Manifest, sha256};
-pub use weights::{WeightsFile, parse_tensors};
 
+use crate::weights::{TensorSource, WeightsFile, safetensors};
 use crate::{DecodeConfig, Error, Result};
 
 const CONFIG: &str = "config.json";
@@ -44,6 +43,7 @@ impl Bundle {
 
         let path = folder.join(Self::WEIGHTS);
         let mut file = WeightsFile::open(&path)?;
+        file.require_floats()?;
         // Before anything is allocated: what the config asks for may be larger than the file.
         let fits = config
             .model
@@ -71,7 +71,7 @@ impl Bundle {
         let mut files = vec![
             (CONFIG.to_string(), config::json(config)),
             (GENERATION_CONFIG.to_string(), config::json(&generation)),
-            (Self::WEIGHTS.to_string(), weights::to_bytes(tensors)?),
+            (Self::WEIGHTS.to_string(), safetensors::to_bytes(tensors)?),
         ];
         files.extend(tokenizers.files().into_iter().map(|(name, tokenizer)| {
             let json = tokenizer.to_json().as_bytes();

@@ -6,7 +6,8 @@ use serde::de::DeserializeOwned;
 
 use super::times::without_times;
 use super::{Provenance, TrainerState};
-use crate::bundle::{Bundle, Manifest, parse_tensors, sha256};
+use crate::bundle::{Bundle, Manifest, sha256};
+use crate::weights::parse_tensors;
 use crate::{Error, Result};
 
 /// One checkpoint. Every file has been read and compared with the checkpoint's manifest.

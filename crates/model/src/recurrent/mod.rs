@@ -22,7 +22,7 @@ pub use attention_config::{AttentionChoice, AttentionConfig, AttentionOrder};
 pub use config::{CellKind, RecurrentConfig};
 
 use attend_batch::{Packed, Source};
-use attend_ops::{Cell, DropoutSite, Kernels, Linear, Pass, Weight, dropout, project};
+use attend_ops::{Cell, DropoutSite, Kernels, Linear, Pass, dropout, project};
 use candle_core::{Result, Tensor};
 
 use crate::attention::{Context, Hard, KeysValues, Scope};
@@ -170,7 +170,7 @@ impl Train for Recurrent {
         })
     }
 
-    fn output_matrix(&self) -> &Weight {
+    fn output(&self) -> &Linear {
         &self.tables.output
     }
 

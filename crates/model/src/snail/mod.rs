@@ -16,7 +16,7 @@ mod footprint;
 pub use config::SnailConfig;
 
 use attend_batch::{Packed, Source};
-use attend_ops::{DropoutSite, Kernels, Pass, Weight, dropout, project};
+use attend_ops::{DropoutSite, Kernels, Linear, Pass, dropout, project};
 use candle_core::{Result, Tensor};
 
 use crate::cache::{Cache, CachedState, StepCached};
@@ -101,7 +101,7 @@ impl Train for Snail {
         })
     }
 
-    fn output_matrix(&self) -> &Weight {
+    fn output(&self) -> &Linear {
         &self.tables.output
     }
 

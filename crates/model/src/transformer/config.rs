@@ -40,6 +40,9 @@ pub struct TransformerConfig {
     pub norm: NormKind,
     /// Which embedding and output matrices are shared.
     pub tie: Tie,
+    /// Whether a trained bias is added to the logits, as in models that Marian trained.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub output_bias: bool,
     /// The attention score: one for all heads, or a list with one for each head. The paper's "scaled-dot" is
     /// the fastest.
     pub score: Scores,
@@ -78,6 +81,7 @@ impl Default for TransformerConfig {
             activation: Activation::Relu,
             norm: NormKind::Post,
             tie: Tie::All,
+            output_bias: false,
             score: Scores::default(),
         }
     }

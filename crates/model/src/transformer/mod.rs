@@ -16,7 +16,7 @@ pub use config::{Activation, NormKind, TransformerConfig};
 pub use scores::Scores;
 
 use attend_batch::{Packed, Segments, Source};
-use attend_ops::{DropoutSite, Kernels, Pass, Weight, embed, project};
+use attend_ops::{DropoutSite, Kernels, Linear, Pass, Weight, embed, project};
 use candle_core::{Result, Tensor};
 
 use crate::cache::{Cache, CachedState, StepCached};
@@ -35,8 +35,8 @@ pub struct Transformer {
     target: Embedding,
     encoder: Encoder,
     decoder: Decoder,
-    /// The output matrix `[v, d]`; the last row, padding, is never predicted.
-    output: Weight,
+    /// The output matrix `[v, d]`, and a bias `[v]` if the config has one; the last row, padding, is never predicted.
+    output: Linear,
     positions: Positions,
     d: usize,
 }
@@ -60,8 +60,11 @@ impl Transformer {
         let Tables {
             source,
             target,
-            output,
+            mut output,
         } = Tables::new(config.tie, vocabularies, widths, &mut init)?;
+        if config.output_bias {
+            output.bias = Some(init.bias("final_logits_bias", vocabularies.target)?);
+        }
         let embedding = |table, side: &str| Embedding {
             table,
             drop: DropoutSite::new(config.dropout, &format!("model.{side}.embed_tokens")),
@@ -140,7 +143,7 @@ impl Train for Transformer {
         })
     }
 
-    fn output_matrix(&self) -> &Weight {
+    fn output(&self) -> &Linear {
         &self.output
     }
 

@@ -337,6 +337,42 @@ fn a_loaded_model_computes_what_the_trained_one_does_and_has_no_parameters() -> 
 }
 
 #[test]
+fn frozen_weights_have_no_gradient_and_do_not_change_those_of_the_others() -> Result<()> {
+    for (number, config) in configs().into_iter().enumerate() {
+        let whole = config.build(VOCABULARIES, 3, &Device::Cpu)?;
+        let tensor = |name: &str| whole.weights().get(name).unwrap().value().detach();
+        for kernels in Kernels::ALL {
+            let pass = Pass::train(kernels, 1, 1);
+            let gradients = |model: &dyn Seq2Seq| -> Result<Gradients> {
+                let memory = model.encode(&source(), &pass)?;
+                let output = model.decode(&memory, &target(), &pass)?;
+                let loss = model.loss(&output, &target(), 0.1, &pass)?;
+                model.weights().params().for_each(|param| param.clear());
+                loss.backward(1.0, model.weights().params())?;
+                let params = model.weights().params();
+                Ok(params
+                    .map(|p| (p.name().to_string(), p.gradient().cloned()))
+                    .collect())
+            };
+            let expected = gradients(&*whole)?;
+            // All but one, another one for every variant.
+            let every = expected.len() / 3;
+            for trained in expected.keys().skip(number % every).step_by(every) {
+                let frozen = |name: &str| name != trained;
+                let load = &mut |name: &str| Ok(tensor(name));
+                let model = config.build_from(VOCABULARIES, &Device::Cpu, load, &frozen)?;
+                let found = gradients(&*model)?;
+                assert_eq!(found.keys().collect::<Vec<_>>(), [trained]);
+                let [found, expected] = [&found, &expected].map(|all| all[trained].as_ref());
+                assert_close(found.expect("a gradient"), expected.unwrap(), 0.0)
+                    .map_err(|e| e.context(format!("{config:?}: {trained}")))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn a_footprint_counts_the_weights_that_a_model_then_has() -> Result<()> {
     for config in configs() {
         let footprint = config.footprint(VOCABULARIES)?;

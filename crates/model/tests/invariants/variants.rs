@@ -34,6 +34,13 @@ pub(super) fn configs() -> Vec<ModelConfig> {
             }
         }
     }
+    for tie in [Tie::All, Tie::None] {
+        configs.push(ModelConfig::Transformer(TransformerConfig {
+            tie,
+            output_bias: true,
+            ..tiny()
+        }));
+    }
     let comparing = ScoreKind::ALL.into_iter().filter(|score| score.compares());
     let one_for_all = comparing.map(|score| vec![score]);
     let one_for_each = vec![ScoreKind::Additive, ScoreKind::ScaledDot, ScoreKind::Cosine];

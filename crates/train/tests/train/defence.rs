@@ -7,7 +7,7 @@ use attend_model::{
     AttentionMap, DecoderState, Encode, Kernels, Memory, Output, Pass, Seq2Seq, Step, Train,
     Weights,
 };
-use attend_ops::Weight;
+use attend_ops::Linear;
 use attend_train::{Ending, Run, Stop, train};
 use candle_core::Result;
 
@@ -43,8 +43,8 @@ impl Train for Poisoned {
         Ok(output)
     }
 
-    fn output_matrix(&self) -> &Weight {
-        self.model.output_matrix()
+    fn output(&self) -> &Linear {
+        self.model.output()
     }
 
     fn attention(

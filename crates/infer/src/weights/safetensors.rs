@@ -4,10 +4,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
-use half::{bf16, f16};
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 
+use super::TensorSource;
+use super::floats::read_floats;
 use crate::file::open_regular;
 use crate::{Error, Result};
 
@@ -15,8 +16,6 @@ use crate::{Error, Result};
 const PICKLES: [&[u8]; 2] = [b"\x80", b"PK\x03\x04"];
 /// The longest header that is read, as in the `safetensors` crate.
 const MAX_HEADER: u64 = 100_000_000;
-/// Bytes that are read at a time.
-const CHUNK: usize = 1 << 16;
 
 /// A safetensors file. Its tensors are read one at a time, so that the file is never held beside them.
 pub struct WeightsFile<R = File> {
@@ -74,14 +73,6 @@ impl<R: Read + Seek> WeightsFile<R> {
                 "{length} bytes where its header says {expected}"
             )));
         }
-        for (name, info) in header.tensors() {
-            if !matches!(info.dtype, Dtype::F32 | Dtype::F16 | Dtype::BF16) {
-                return Err(Error::Damaged {
-                    path: path.into(),
-                    message: format!("tensor `{name}` is of type {:?}", info.dtype),
-                });
-            }
-        }
         Ok(Self {
             file,
             path: path.into(),
@@ -90,45 +81,41 @@ impl<R: Read + Seek> WeightsFile<R> {
         })
     }
 
-    /// The shape of every tensor, by name.
-    pub fn shapes(&self) -> BTreeMap<String, Vec<usize>> {
+    /// Requires that every tensor is of 16- or 32-bit floats, as in a bundle.
+    pub fn require_floats(&self) -> Result<()> {
+        for (name, info) in self.header.tensors() {
+            if !matches!(info.dtype, Dtype::F32 | Dtype::F16 | Dtype::BF16) {
+                return Err(Error::Damaged {
+                    path: self.path.clone(),
+                    message: format!("tensor `{name}` is of type {:?}", info.dtype),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<R: Read + Seek + Send> TensorSource for WeightsFile<R> {
+    fn shapes(&self) -> BTreeMap<String, Vec<usize>> {
         let tensors = self.header.tensors().into_iter();
         tensors
             .map(|(name, info)| (name, info.shape.clone()))
             .collect()
     }
 
-    /// Reads a tensor, as 32-bit floats.
-    pub fn read(&mut self, name: &str, device: &Device) -> candle_core::Result<Tensor> {
+    fn read(&mut self, name: &str, device: &Device) -> candle_core::Result<Tensor> {
+        let path = self.path.display();
         let Some(info) = self.header.info(name) else {
-            candle_core::bail!("{}: no tensor `{name}`", self.path.display())
+            candle_core::bail!("{path}: no tensor `{name}`")
         };
         let (begin, end) = info.data_offsets;
         self.file.seek(SeekFrom::Start(self.start + begin as u64))?;
         let bytes = (&mut self.file).take((end - begin) as u64);
-        let values = match info.dtype {
-            Dtype::BF16 => floats(bytes, |bytes: [u8; 2]| bf16::from_le_bytes(bytes).to_f32()),
-            Dtype::F16 => floats(bytes, |bytes: [u8; 2]| f16::from_le_bytes(bytes).to_f32()),
-            _ => floats(bytes, f32::from_le_bytes),
+        let Some(values) = read_floats(bytes, info.dtype) else {
+            candle_core::bail!("{path}: tensor `{name}` is of type {:?}", info.dtype)
         };
         Tensor::from_vec(values?, &info.shape[..], device)
     }
-}
-
-/// All numbers of a reader.
-fn floats<const N: usize>(
-    mut bytes: std::io::Take<impl Read>,
-    number: impl Fn([u8; N]) -> f32,
-) -> std::io::Result<Vec<f32>> {
-    let mut values = Vec::with_capacity(bytes.limit() as usize / N);
-    let mut chunk = vec![0; CHUNK];
-    while bytes.limit() > 0 {
-        let size = CHUNK.min(bytes.limit() as usize);
-        bytes.read_exact(&mut chunk[..size])?;
-        let numbers = chunk[..size].as_chunks::<N>().0.iter();
-        values.extend(numbers.map(|bytes| number(*bytes)));
-    }
-    Ok(values)
 }
 
 /// The tensors of a safetensors file whose bytes were read, as 32-bit floats. `path` is for errors.
@@ -151,7 +138,7 @@ pub fn parse_tensors(
 }
 
 /// A safetensors file: 32-bit floats, sorted by name. The same tensors always give the same bytes.
-pub(super) fn to_bytes(tensors: &BTreeMap<String, Tensor>) -> Result<Vec<u8>> {
+pub(crate) fn to_bytes(tensors: &BTreeMap<String, Tensor>) -> Result<Vec<u8>> {
     let on_cpu = tensors.iter().map(|(name, tensor)| {
         let tensor = tensor.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;
         Ok((name, tensor.contiguous()?))
