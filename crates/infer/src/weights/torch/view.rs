@@ -81,7 +81,7 @@ impl View {
 
     /// Its numbers in the order of its shape, from all those in its span.
     pub(super) fn gather(&self, span: Vec<f32>) -> Vec<f32> {
-        if self.is_contiguous() || span.is_empty() {
+        if span.is_empty() || self.is_contiguous() {
             return span;
         }
         let mut values = Vec::with_capacity(self.shape.iter().product());
