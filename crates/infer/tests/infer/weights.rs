@@ -60,6 +60,9 @@ fn the_first_of_the_known_files_is_read() {
     write(folder, "model.safetensors", &["whole"]);
     assert_eq!(names(folder), ["whole"]);
     assert!(message(&folder.join("absent")).contains("no such folder"));
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n";
+    fs::write(folder.join("model.safetensors"), pointer).unwrap();
+    assert!(message(folder).contains("model.safetensors: a Git LFS pointer"));
 }
 
 #[test]
