@@ -9,6 +9,7 @@
 //! | `bundle_config`, `generation_config` | `config.json` and `generation_config.json` of a bundle |
 //! | `manifest`, `provenance`, `trainer_state` | those files of a checkpoint |
 //! | `safetensors` | `model.safetensors` and `optimizer.safetensors` |
+//! | `ctranslate2` | `model.bin` of CTranslate2 |
 //! | `event_log` | `metrics.jsonl` of a run |
 //! | `metrics` | text that is scored |
 //! | `heatmap` | text that is drawn |
@@ -16,6 +17,7 @@
 mod bundle_config;
 mod config;
 mod corpus;
+mod ctranslate2;
 mod encode;
 mod event_log;
 mod fixture;
@@ -56,6 +58,7 @@ pub const TARGETS: &[Target] = targets![
     provenance,
     trainer_state,
     safetensors,
+    ctranslate2,
     event_log,
     metrics,
     heatmap,

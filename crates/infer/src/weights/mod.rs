@@ -26,6 +26,7 @@ pub use safetensors::{WeightsFile, parse_tensors};
 pub use torch::TorchFile;
 
 use crate::{Error, Result};
+pub(crate) use floats::read_floats;
 use sharded::Sharded;
 
 /// The files that can hold the weights of a folder. The first that exists is read.
