@@ -87,6 +87,14 @@ pub enum Error {
         expected: String,
     },
 
+    /// The model cannot be written in another program's format.
+    #[error("the model cannot be exported: {what}")]
+    Unexportable { what: String, hint: String },
+
+    /// Another program's model is of a kind that Attend does not have.
+    #[error("{}: {what}", path.display())]
+    Unsupported { path: PathBuf, what: String },
+
     /// The model's output contains NaN or infinity.
     #[error("the model's output is not finite: its weights contain NaN or are far too large")]
     NotANumber,
@@ -152,7 +160,11 @@ impl Error {
                  with attention, such as `attention = \"luong\"`"
                 .into(),
             Self::Draw { .. } => "write an .svg file instead".into(),
-            Self::Usage { hint, .. } => hint.clone(),
+            Self::Unsupported { .. } => {
+                "convert MarianMT or another plain Transformer with CTranslate2 4.8, without quantisation"
+                    .into()
+            }
+            Self::Unexportable { hint, .. } | Self::Usage { hint, .. } => hint.clone(),
             Self::Metric(_)
             | Self::Model(_)
             | Self::Read { .. }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `weights/` | reads the tensors of safetensors files and of files of `torch.save` |
 //! | `bundle/` | reads and writes the files of a bundle |
+//! | `ctranslate2/` | writes and reads the files of CTranslate2 |
 //! | `run/` | reads and verifies the folder of a run |
 //! | `decode` | the `[decode]` section of the config |
 //! | `search/` | greedy and beam search over tokens |
@@ -34,6 +35,7 @@
 
 mod align;
 mod bundle;
+pub mod ctranslate2;
 mod decode;
 mod error;
 mod evaluate;

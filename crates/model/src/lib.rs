@@ -27,5 +27,5 @@ pub use seq2seq::{
     Train,
 };
 pub use snail::{Snail, SnailConfig};
-pub use transformer::{Activation, NormKind, Scores, Transformer, TransformerConfig};
+pub use transformer::{Activation, NormKind, Scores, Transformer, TransformerConfig, sinusoids};
 pub use weights::{LoadError, Weights};

@@ -10,6 +10,7 @@
 //! | `manifest`, `provenance`, `trainer_state` | those files of a checkpoint |
 //! | `safetensors` | `model.safetensors` and `optimizer.safetensors` |
 //! | `torch_bin`, `weights_index` | `pytorch_model.bin`; the index of a model in shards |
+//! | `ctranslate2` | `model.bin` of CTranslate2 |
 //! | `event_log` | `metrics.jsonl` of a run |
 //! | `metrics` | text that is scored |
 //! | `heatmap` | text that is drawn |
@@ -17,6 +18,7 @@
 mod bundle_config;
 mod config;
 mod corpus;
+mod ctranslate2;
 mod encode;
 mod event_log;
 mod fixture;
@@ -61,6 +63,7 @@ pub const TARGETS: &[Target] = targets![
     safetensors,
     torch_bin,
     weights_index,
+    ctranslate2,
     event_log,
     metrics,
     heatmap,

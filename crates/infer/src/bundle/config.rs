@@ -77,7 +77,7 @@ impl BundleConfig {
         Ok(config)
     }
 
-    pub(super) fn check_tokenizers(&self, tokenizers: &Tokenizers, folder: &Path) -> Result<()> {
+    pub(crate) fn check_tokenizers(&self, tokenizers: &Tokenizers, folder: &Path) -> Result<()> {
         let found = super::vocabularies(tokenizers);
         let in_words = |v: Vocabularies| match v.source {
             None => format!("{} target tokens and no source tokens", v.target),
@@ -190,16 +190,16 @@ fn max_source_length() -> usize {
     DecodeConfig::default().max_source_length
 }
 
-pub(super) fn json(value: &impl Serialize) -> Vec<u8> {
+pub(crate) fn json(value: &impl Serialize) -> Vec<u8> {
     let text = serde_json::to_string_pretty(value).expect("numbers and strings always serialize");
     (text + "\n").into_bytes()
 }
 
-fn read(path: &Path) -> Result<Vec<u8>> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     read_regular(path).map_err(|source| Error::read(path, source))
 }
 
-fn parse<T: DeserializeOwned>(json: &[u8], path: &Path) -> Result<T> {
+pub(crate) fn parse<T: DeserializeOwned>(json: &[u8], path: &Path) -> Result<T> {
     serde_json::from_slice(json).map_err(|e| Error::Damaged {
         path: path.into(),
         message: e.to_string(),

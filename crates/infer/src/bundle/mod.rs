@@ -11,8 +11,8 @@ use attend_data::{Tokenizer, Tokenizers};
 use attend_model::{Seq2Seq, Vocabularies};
 use candle_core::{Device, Tensor};
 
-pub(crate) use config::FORMAT;
 pub use config::{BundleConfig, GenerationConfig};
+pub(crate) use config::{FORMAT, json, parse, read};
 pub use manifest::{Entry, Manifest, sha256};
 
 use crate::weights::{TensorSource, WeightsFile, safetensors};

@@ -12,7 +12,7 @@ pub(super) fn bytes_of(dtype: Dtype) -> usize {
 }
 
 /// All numbers of a reader, as 32-bit floats; `None` if they are no floats that are read.
-pub(super) fn read_floats(bytes: Take<impl Read>, dtype: Dtype) -> Option<io::Result<Vec<f32>>> {
+pub(crate) fn read_floats(bytes: Take<impl Read>, dtype: Dtype) -> Option<io::Result<Vec<f32>>> {
     Some(match dtype {
         Dtype::F64 => numbers(bytes, |bytes| f64::from_le_bytes(bytes) as f32),
         Dtype::F32 => numbers(bytes, f32::from_le_bytes),

@@ -28,6 +28,7 @@ pub use torch::TorchFile;
 
 use crate::file::open_regular;
 use crate::{Error, Result};
+pub(crate) use floats::read_floats;
 use sharded::Sharded;
 
 /// The files that can hold the weights of a folder. The first that exists is read.

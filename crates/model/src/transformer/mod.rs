@@ -13,6 +13,7 @@ mod position;
 mod scores;
 
 pub use config::{Activation, NormKind, TransformerConfig};
+pub use position::sinusoids;
 pub use scores::Scores;
 
 use attend_batch::{Packed, Segments, Source};

@@ -36,7 +36,9 @@ impl Positions {
     }
 }
 
-fn sinusoids(rows: usize, d: usize, device: &Device) -> Result<Tensor> {
+/// The first `rows` sinusoidal positions of a Transformer of width `d`, `[rows, d]`: those that it adds to its
+/// embeddings, for programs that store them with a model.
+pub fn sinusoids(rows: usize, d: usize, device: &Device) -> Result<Tensor> {
     let half = d / 2;
     let rate = |k: usize| 10_000f64.powf(-2.0 * k as f64 / d as f64);
     let mut table = Vec::with_capacity(rows * d);
