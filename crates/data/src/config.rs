@@ -63,6 +63,11 @@ pub struct TokenizerConfig {
     /// then be left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<TokenizerFiles>,
+    /// New words or language tags, such as ">>de<<", for a tokenizer that is given by `file` or that comes with
+    /// train.init. Each becomes one token of both sides. The ids of other tokens do not change, except for `<pad>`,
+    /// which is always the last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub add_tokens: Vec<String>,
 }
 
 /// The kind of tokenizer.
@@ -183,6 +188,7 @@ impl Default for TokenizerConfig {
             min_frequency: 2,
             lowercase: false,
             file: None,
+            add_tokens: Vec::new(),
         }
     }
 }

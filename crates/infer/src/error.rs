@@ -71,6 +71,14 @@ pub enum Error {
     #[error("{}: {message}", path.display())]
     Refused { path: PathBuf, message: String },
 
+    /// An export does not translate as the model does.
+    #[error("the export of {} translates otherwise than the model: {message}", folder.display())]
+    ExportDiffers { folder: PathBuf, message: String },
+
+    /// An output folder has files already.
+    #[error("{} exists and is not empty", .0.display())]
+    Taken(PathBuf),
+
     /// The bundle has an unsupported format version.
     #[error("{}: format version {found}, but this program reads version {FORMAT}", path.display())]
     Format { path: PathBuf, found: u64 },
@@ -160,11 +168,16 @@ impl Error {
                  with attention, such as `attention = \"luong\"`"
                 .into(),
             Self::Draw { .. } => "write an .svg file instead".into(),
+            Self::Usage { hint, .. } | Self::Unexportable { hint, .. } => hint.clone(),
             Self::Unsupported { .. } => {
-                "convert MarianMT or another plain Transformer with CTranslate2 4.8, without quantisation"
+                "Attend reads Transformers of MarianMT, Pegasus and CTranslate2 (without quantisation), as \
+                 far as they compute what its own do"
                     .into()
             }
-            Self::Unexportable { hint, .. } | Self::Usage { hint, .. } => hint.clone(),
+            Self::ExportDiffers { .. } => {
+                "nothing was written; please report this with the model's config".into()
+            }
+            Self::Taken(_) => "give -o a folder that does not exist yet".into(),
             Self::Metric(_)
             | Self::Model(_)
             | Self::Read { .. }

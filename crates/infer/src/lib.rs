@@ -39,18 +39,24 @@ pub mod ctranslate2;
 mod decode;
 mod error;
 mod evaluate;
+pub mod export;
 mod file;
 pub mod heatmap;
+pub mod hub;
+mod huggingface;
 pub mod metrics;
 mod observer;
 mod pieces;
 pub mod run;
 mod search;
+mod staging;
 mod translate;
 mod weights;
 
 pub use align::{Aligner, Alignment, Sentence};
-pub use bundle::{Bundle, BundleConfig, Entry, GenerationConfig, Manifest, sha256, vocabularies};
+pub use bundle::{
+    Bundle, BundleConfig, Contents, Entry, Format, GenerationConfig, Manifest, sha256, vocabularies,
+};
 pub use decode::{DecodeConfig, LengthMeasure};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};

@@ -8,7 +8,7 @@ use attend_cli::{CompletionsArgs, ManArgs, VERSION};
 use attend_infer::Error;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use commands::{attend, evaluate, translate};
+use commands::{attend, evaluate, export, import, translate};
 
 /// Translate with a trained model, score its translations, or draw its attention.
 ///
@@ -26,6 +26,8 @@ enum Command {
     Translate(translate::Args),
     Evaluate(evaluate::Args),
     Attend(attend::Args),
+    Import(import::Args),
+    Export(export::Args),
     /// Print the completions for a shell, such as `infer completions bash > /etc/bash_completion.d/infer`
     Completions(CompletionsArgs),
     /// Print the manual page, such as `infer man | man -l -`
@@ -62,6 +64,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Translate(args) => translate::run(args),
         Command::Evaluate(args) => evaluate::run(args),
         Command::Attend(args) => attend::run(args),
+        Command::Import(args) => import::run(args),
+        Command::Export(args) => export::run(args),
         Command::Completions(args) => Ok(args.run(Cli::command())?),
         Command::Man(args) => Ok(args.run(Cli::command())?),
     }

@@ -11,6 +11,8 @@ use crate::{LoadError, ModelConfig, Vocabularies};
 pub struct Footprint {
     /// All weights together.
     pub weights: usize,
+    /// Those of them that are not trained.
+    pub frozen: usize,
     pub training: TrainingFootprint,
     pub search: SearchFootprint,
 }
@@ -77,10 +79,13 @@ impl Footprint {
 
     /// Bytes that training holds whatever the batch: values, gradients, Adam's two moments and, with `average`,
     /// the moving average; and while a checkpoint is written, a copy of all but the gradients and of one more.
+    /// What is frozen has only values.
     pub fn optimizer_bytes(&self, average: bool) -> u64 {
         let copies = 8 + 2 * u64::from(average);
+        let frozen = FLOAT.saturating_mul(self.frozen as u64);
         copies
-            .saturating_mul(self.weight_bytes())
+            .saturating_mul(self.weight_bytes().saturating_sub(frozen))
+            .saturating_add(3 * frozen)
             .saturating_add(FLOAT.saturating_mul(self.training.fixed as u64))
     }
 
@@ -117,6 +122,7 @@ impl ModelConfig {
         };
         Ok(Footprint {
             weights: self.count_weights(vocabularies)?,
+            frozen: 0,
             training,
             search,
         })
@@ -180,7 +186,18 @@ impl ModelConfig {
         vocabularies: Vocabularies,
         found: &BTreeMap<String, Vec<usize>>,
     ) -> std::result::Result<(), LoadError> {
-        // Counts first: a config can ask for so many layers or heads that listing them fills the memory.
+        self.check_weight_count(found)?;
+        let shapes = self.weight_shapes(vocabularies);
+        let shapes = shapes.map_err(|error| LoadError::Candle(error.to_string()))?;
+        LoadError::check(found, &shapes)
+    }
+
+    /// Checks that there are at least as many tensors and values as the model has, without listing its weights: a
+    /// config can ask for so many layers or heads that the list fills the memory.
+    pub fn check_weight_count(
+        &self,
+        found: &BTreeMap<String, Vec<usize>>,
+    ) -> std::result::Result<(), LoadError> {
         let size = |shape: &Vec<usize>| shape.iter().fold(1, |n: usize, d| n.saturating_mul(*d));
         let values = found.values().map(size).fold(0, usize::saturating_add);
         let (tensors_needed, values_needed) = self.least_weights();
@@ -196,9 +213,7 @@ impl ModelConfig {
                 });
             }
         }
-        let shapes = self.weight_shapes(vocabularies);
-        let shapes = shapes.map_err(|error| LoadError::Candle(error.to_string()))?;
-        LoadError::check(found, &shapes)
+        Ok(())
     }
 
     /// The shape of every weight, by name. Nothing is allocated to find out.

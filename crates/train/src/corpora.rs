@@ -1,7 +1,7 @@
 use attend_cli::Bars;
 use attend_data::{Corpus, Paths};
 
-use crate::{Config, Result};
+use crate::{Config, Result, local};
 
 /// The text that a run trains and validates on.
 pub(crate) struct Corpora {
@@ -28,6 +28,7 @@ fn read_if_any(config: &Config, paths: Option<&Paths>) -> Result<Option<Corpus>>
 }
 
 fn read(config: &Config, paths: &Paths) -> Result<Corpus> {
-    let data = &config.data;
-    Ok(Corpus::read(paths, &data.source, &data.target, &Bars)?)
+    let (source, target) = (&config.data.source, &config.data.target);
+    let paths = local::all(paths, source, target)?;
+    Ok(Corpus::read(&paths, source, target, &Bars)?)
 }

@@ -1,6 +1,7 @@
 use attend_data::{Batch, Dataset};
-use attend_model::{BatchSize, Footprint};
+use attend_model::{BatchSize, Footprint, Vocabularies};
 
+use crate::freeze::Freeze;
 use crate::{Config, Error, MemorySize, Result, TrainConfig};
 
 /// Limits the memory of a training. The memory of a batch is computed, not measured, so that the same config
@@ -20,6 +21,22 @@ const TOKEN: u64 = 4;
 const PAIR: u64 = 64;
 
 impl MemoryBudget {
+    /// The memory of the config's model with these vocabularies.
+    pub(crate) fn footprint(config: &Config, vocabularies: Vocabularies) -> Result<Footprint> {
+        let footprint = config.model.footprint(vocabularies)?;
+        if config.train.freeze.is_empty() {
+            return Ok(footprint);
+        }
+        let freeze = Freeze::new(&config.train.freeze);
+        let shapes = config.model.weight_shapes(vocabularies)?;
+        let frozen = shapes.iter().filter(|(name, _)| freeze.covers(name));
+        let frozen = frozen.map(|(_, shape)| shape.iter().product::<usize>());
+        Ok(Footprint {
+            frozen: frozen.sum(),
+            ..footprint
+        })
+    }
+
     /// Bytes that training takes whatever the data are.
     pub(crate) fn of_model(config: &TrainConfig, footprint: &Footprint) -> u64 {
         PROGRAM.saturating_add(footprint.optimizer_bytes(config.moving_average.is_some()))
@@ -113,6 +130,7 @@ mod tests {
         };
         let footprint = Footprint {
             weights: 0,
+            frozen: 0,
             training: TrainingFootprint {
                 source: 1,
                 target: 2,

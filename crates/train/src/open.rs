@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use attend_data::{Position, Tokenizers};
+use attend_data::Position;
 use attend_infer::run::{Checkpoint, Content, Link, RunFolder, TrainerState};
 use attend_model::Vocabularies;
 
@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::corpora::{self, Corpora};
 use crate::drift::{self, Changes};
 use crate::judge::Judge;
+use crate::local;
 use crate::memory_budget::MemoryBudget;
 use crate::setup::{DataChanges, Setup};
 use crate::storage::{self, Lock};
@@ -43,7 +44,7 @@ impl Run {
     pub fn start(config: Config, start: Start, compute: Compute) -> Result<Self> {
         let folder = RunFolder::new(&config.out);
         check_unused(&folder, start)?;
-        config.data.check_files()?;
+        local::data(&config.data)?.check_files()?;
         check_model_size(&config, &compute)?;
         corpora::test_set(&config)?; // an error now rather than at the end
         let corpora = Corpora::read(&config)?;
@@ -77,9 +78,8 @@ impl Run {
         config.out = folder.to_path_buf(); // it may have been moved
         let changes = Changes::check(&config_of(&checkpoint)?, &config, &options.allow)?;
         let metric = config.train.metric;
-        let tokenizers = Tokenizers::load(&checkpoint.folder)?;
         let corpora = Corpora::read(&config)?;
-        let mut setup = Setup::with_tokenizers(config, corpora, tokenizers, compute)?;
+        let mut setup = Setup::of_checkpoint(config, corpora, &checkpoint, compute)?;
         let mut state = checkpoint.state.clone();
         let data = setup.data_changes(&checkpoint);
         options.check_data(folder, &data, changes.include(&[MAX_LENGTH]))?;
@@ -178,11 +178,12 @@ fn check_unused(folder: &RunFolder, start: Start) -> Result<()> {
 /// spent on its data.
 fn check_model_size(config: &Config, compute: &Compute) -> Result<()> {
     let smallest = 4; // `</s>`, `<unk>`, `<pad>` and one more
-    let footprint = config.model.footprint(Vocabularies {
+    let vocabularies = Vocabularies {
         source: Some(smallest),
         target: smallest,
         joint: config.data.tokenizer.is_joint(),
-    })?;
+    };
+    let footprint = MemoryBudget::footprint(config, vocabularies)?;
     compute.check_memory(MemoryBudget::of_model(&config.train, &footprint))
 }
 

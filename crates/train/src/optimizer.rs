@@ -1,15 +1,17 @@
 use std::collections::{BTreeMap, HashMap};
 
 use attend_model::{Kernels, Weights};
-use attend_ops::{Adam, Param, clip_factor, moving_average, norm_of_all};
+use attend_ops::{Adam, Param, Weight, clip_factor, moving_average, norm_of_all};
 use candle_core::{Tensor, Var};
 
 use crate::config::TrainConfig;
 use crate::{Error, Result};
 
-/// Adam's moments and, if configured, the moving average of the parameters, in the order of the parameters.
+/// Adam's moments and, if configured, the moving average of the parameters, in the order of the parameters. What
+/// is frozen has neither.
 pub struct Optimizer {
     slots: Vec<Slot>,
+    frozen: Vec<Weight>,
     kernels: Kernels,
 }
 
@@ -35,7 +37,12 @@ impl Optimizer {
             })
         });
         let slots = slots.collect::<Result<_>>()?;
-        Ok(Self { slots, kernels })
+        let frozen = weights.iter().filter(|weight| !weight.is_trainable());
+        Ok(Self {
+            slots,
+            frozen: frozen.cloned().collect(),
+            kernels,
+        })
     }
 
     /// The norm of all gradients together, excluding followers.
@@ -87,17 +94,18 @@ impl Optimizer {
         Ok(())
     }
 
-    /// The parameters to translate with: the averages where there are any.
-    pub fn parameters(&self) -> BTreeMap<String, Tensor> {
+    /// The weights to translate with: the averages where there are any, and what is frozen.
+    pub fn weights(&self) -> BTreeMap<String, Tensor> {
+        let frozen = self.frozen.iter();
+        let frozen = frozen.map(|weight| (weight.name().to_string(), weight.value().clone()));
         let slots = self.slots.iter();
-        slots
-            .map(|Slot { param, average, .. }| {
-                let value = average
-                    .as_ref()
-                    .map_or(param.value(), |average| average.as_tensor());
-                (param.name().to_string(), value.clone())
-            })
-            .collect()
+        let trained = slots.map(|Slot { param, average, .. }| {
+            let value = average
+                .as_ref()
+                .map_or(param.value(), |average| average.as_tensor());
+            (param.name().to_string(), value.clone())
+        });
+        trained.chain(frozen).collect()
     }
 
     /// Runs something with the averaged parameters in the model's place.
@@ -116,7 +124,7 @@ impl Optimizer {
         result
     }
 
-    /// What a checkpoint holds beside [`Optimizer::parameters`].
+    /// What a checkpoint holds beside [`Optimizer::weights`].
     pub fn state(&self) -> BTreeMap<String, Tensor> {
         let mut state = BTreeMap::new();
         for Slot {
@@ -136,14 +144,11 @@ impl Optimizer {
         state
     }
 
-    /// Restores what [`Optimizer::parameters`] and [`Optimizer::state`] gave.
-    pub fn restore(
-        &mut self,
-        parameters: &HashMap<String, Tensor>,
-        state: &HashMap<String, Tensor>,
-    ) -> std::result::Result<(), String> {
-        let get = |tensors: &HashMap<String, Tensor>, name: &str, like: &Tensor| {
-            let tensor = tensors
+    /// Restores what [`Optimizer::state`] gave, into a model that was built from [`Optimizer::weights`]. A
+    /// parameter that was frozen then has no moments there; its own begin with zero.
+    pub fn restore(&mut self, state: &HashMap<String, Tensor>) -> std::result::Result<(), String> {
+        let get = |name: &str, like: &Tensor| {
+            let tensor = state
                 .get(name)
                 .ok_or_else(|| format!("tensor `{name}` is missing"))?;
             if tensor.shape() != like.shape() {
@@ -153,29 +158,22 @@ impl Optimizer {
             }
             Ok(tensor.clone())
         };
-        for Slot {
-            param,
-            m,
-            v,
-            average,
-        } in &self.slots
-        {
+        for Slot { param, m, v, .. } in &self.slots {
             let name = param.name();
             let set = |var: &Var, value: Tensor| var.set(&value).map_err(|e| e.to_string());
-            set(m, get(state, &format!("m.{name}"), m)?)?;
-            set(v, get(state, &format!("v.{name}"), v)?)?;
-            let value = get(parameters, name, param.value())?;
+            let [first, second] = ["m", "v"].map(|moment| format!("{moment}.{name}"));
+            if state.contains_key(&first) || state.contains_key(&second) {
+                set(m, get(&first, m)?)?;
+                set(v, get(&second, v)?)?;
+            } else {
+                tracing::warn!("{name} was not trained before: its moments begin with zero");
+            }
             // Without an average there, what translates is what was trained.
             let raw = format!("raw.{name}");
-            let raw = if state.contains_key(&raw) {
-                get(state, &raw, param.value())?
-            } else {
-                value.clone()
-            };
-            if let Some(average) = average {
-                set(average, value)?;
+            if state.contains_key(&raw) {
+                let raw = get(&raw, param.value())?;
+                param.set(&raw).map_err(|error| error.to_string())?;
             }
-            param.set(&raw).map_err(|error| error.to_string())?;
         }
         Ok(())
     }

@@ -85,8 +85,8 @@ impl Saver {
             return Ok(());
         }
         self.check_folder()?;
-        let (parameters, moments) = (optimizer.parameters(), optimizer.state());
-        let tensors = parameters.values().chain(moments.values());
+        let (weights, moments) = (optimizer.weights(), optimizer.state());
+        let tensors = weights.values().chain(moments.values());
         if !profile::paused(|| norm_of_all(tensors, kernels))?.is_finite() {
             return Err(Error::NotFinite { step: state.step });
         }
@@ -95,7 +95,7 @@ impl Saver {
             vocabularies(&self.tokenizers),
             config.data.max_length,
         );
-        let bundle = Bundle::files(&bundle, &self.tokenizers, &config.decode, &parameters)?;
+        let bundle = Bundle::files(&bundle, &self.tokenizers, &config.decode, &weights)?;
         log.sync()?; // a checkpoint never has a step that the log lacks
         self.checkpoints.write(Content {
             state,

@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use attend_cli::Bars;
@@ -5,11 +6,15 @@ use attend_data::{Batches, Dataset, Keep, Tokenizers};
 use attend_infer::run::{Checkpoint, Provenance, RunFolder, TrainerState};
 use attend_infer::vocabularies;
 use attend_model::Seq2Seq;
+use attend_ops::Weight;
+use candle_core::{Device, Tensor};
 
 use crate::batcher::Batcher;
 use crate::compute::Compute;
 use crate::config::Config;
 use crate::corpora::Corpora;
+use crate::freeze::Freeze;
+use crate::init::Init;
 use crate::judge::Judge;
 use crate::log::Log;
 use crate::memory_budget::MemoryBudget;
@@ -19,7 +24,7 @@ use crate::run::Clock;
 use crate::saver::Saver;
 use crate::storage::Lock;
 use crate::validate::Validator;
-use crate::{Error, Result, Run};
+use crate::{Error, Result, Run, local};
 
 /// What a config makes, before anything is trained or written.
 pub(crate) struct Setup {
@@ -40,28 +45,42 @@ pub(crate) struct DataChanges {
     pub(crate) validation: bool,
 }
 
-/// How a new model's parameters begin.
+/// How a model's weights begin.
 enum Initialization {
     Random,
-    /// Empty, to be restored from a checkpoint.
-    Blank,
+    /// With those of another model, as far as they fit.
+    From(Init),
+    /// With those of a checkpoint.
+    Checkpoint(HashMap<String, Tensor>),
 }
 
 impl Setup {
-    /// Trains or reads the tokenizers, and makes a model with random parameters.
+    /// Trains or reads the tokenizers, or takes those of `train.init`, and makes a new model.
     pub(crate) fn new(config: Config, corpora: Corpora, compute: Compute) -> Result<Self> {
-        let tokenizers = Tokenizers::from_config(&config.data.tokenizer, &corpora.training, &Bars)?;
-        Self::make(config, corpora, tokenizers, compute, Initialization::Random)
+        let init = config.train.init.as_deref();
+        let init = init.map(|path| Init::open(path, &compute.device));
+        let init = init.transpose()?;
+        let settings = &config.data.tokenizer;
+        let tokenizers = match &init {
+            Some(init) if settings.file.is_none() => init.tokenizers.clone(),
+            _ => Tokenizers::from_config(&local::tokenizer(settings)?, &corpora.training, &Bars)?,
+        };
+        let tokenizers = tokenizers.with_added(&settings.add_tokens)?;
+        let initialization = init.map_or(Initialization::Random, Initialization::From);
+        Self::make(config, corpora, tokenizers, compute, initialization)
     }
 
-    /// With the tokenizers of a checkpoint. The parameters are to be restored.
-    pub(crate) fn with_tokenizers(
+    /// With the tokenizers and the weights of a checkpoint. The optimizer is to be restored.
+    pub(crate) fn of_checkpoint(
         config: Config,
         corpora: Corpora,
-        tokenizers: Tokenizers,
+        checkpoint: &Checkpoint,
         compute: Compute,
     ) -> Result<Self> {
-        Self::make(config, corpora, tokenizers, compute, Initialization::Blank)
+        let tokenizers = Tokenizers::load(&checkpoint.folder)?;
+        let weights = checkpoint.parameters(&compute.device)?;
+        let initialization = Initialization::Checkpoint(weights);
+        Self::make(config, corpora, tokenizers, compute, initialization)
     }
 
     fn make(
@@ -74,7 +93,7 @@ impl Setup {
         let tokenizers = Arc::new(tokenizers);
         let vocabularies = vocabularies(&tokenizers);
         config.model.validate_with(vocabularies)?;
-        let footprint = config.model.footprint(vocabularies)?;
+        let footprint = MemoryBudget::footprint(&config, vocabularies)?;
         compute.check_memory(MemoryBudget::of_model(&config.train, &footprint))?;
         let max_length = config.data.max_length;
         let keep = Keep::ToTrain { max_length };
@@ -82,14 +101,7 @@ impl Setup {
         tracing::info!("{report}");
         let memory = MemoryBudget::new(&config, footprint, &dataset)?;
         compute.check_memory(memory.estimate(&dataset, config.data.batch_tokens))?;
-        let model = match initialization {
-            Initialization::Random => {
-                config
-                    .model
-                    .build(vocabularies, config.seed, &compute.device)?
-            }
-            Initialization::Blank => config.model.blank(vocabularies, &compute.device)?,
-        };
+        let model = initialization.model(&config, &tokenizers, &compute.device)?;
         let optimizer = Optimizer::new(model.weights(), &config.train, compute.kernels)?;
         let validator = corpora.validation;
         let validator = validator.map(|corpus| Validator::new(corpus, tokenizers.clone(), &config));
@@ -129,16 +141,11 @@ impl Setup {
         }
     }
 
-    /// Takes the parameters and the optimizer's state from a checkpoint.
+    /// Takes the optimizer's state from a checkpoint.
     pub(crate) fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
-        let parameters = checkpoint.parameters(&self.compute.device)?;
-        let moments = checkpoint.optimizer(&self.compute.device)?;
-        let restored = self.optimizer.restore(&parameters, &moments);
-        // The checkpoint is not damaged, so it is the config that has changed.
-        restored.map_err(|problem| Error::OtherModel {
-            folder: self.config.out.clone(),
-            problem,
-        })
+        let state = checkpoint.optimizer(&self.compute.device)?;
+        let restored = self.optimizer.restore(&state);
+        restored.map_err(|problem| other_model(&self.config, problem))
     }
 
     pub(crate) fn run(self, state: TrainerState, lock: Lock) -> Result<Run> {
@@ -182,6 +189,54 @@ impl Setup {
             optimizer,
             log,
         })
+    }
+}
+
+impl Initialization {
+    /// The model that is trained, with what the config freezes frozen.
+    fn model(
+        self,
+        config: &Config,
+        tokenizers: &Tokenizers,
+        device: &Device,
+    ) -> Result<Box<dyn Seq2Seq>> {
+        let vocabularies = vocabularies(tokenizers);
+        let freeze = Freeze::new(&config.train.freeze);
+        let random = || config.model.build(vocabularies, config.seed, device);
+        let weights = match self {
+            Self::Random if config.train.freeze.is_empty() => return Ok(random()?),
+            Self::Random => {
+                let random = random()?;
+                let weights = random.weights().iter();
+                let named = |weight: &Weight| (weight.name().to_string(), weight.value().detach());
+                weights.map(named).collect()
+            }
+            Self::From(init) => init.weights(&*random()?, tokenizers)?,
+            Self::Checkpoint(weights) => {
+                let shapes = weights.iter();
+                let shapes = shapes.map(|(name, tensor)| (name.clone(), tensor.dims().to_vec()));
+                let fits = config.model.check_weights(vocabularies, &shapes.collect());
+                fits.map_err(|error| other_model(config, error.to_string()))?;
+                weights
+            }
+        };
+        freeze.check(weights.keys().map(String::as_str))?;
+        let load = &mut |name: &str| match weights.get(name) {
+            Some(tensor) => Ok(tensor.clone()),
+            None => candle_core::bail!("no tensor `{name}`"),
+        };
+        let frozen = |name: &str| freeze.covers(name);
+        Ok(config
+            .model
+            .build_from(vocabularies, device, load, &frozen)?)
+    }
+}
+
+/// The error of a checkpoint that is not damaged, so that it is the config that has changed.
+fn other_model(config: &Config, problem: String) -> Error {
+    Error::OtherModel {
+        folder: config.out.clone(),
+        problem,
     }
 }
 

@@ -11,8 +11,6 @@ use crate::{DecodeConfig, Error, LengthMeasure, Result};
 
 /// The version of the format that is written and read.
 pub(crate) const FORMAT: u64 = 1;
-/// What `model_type` says, for readers of other programs' bundles to tell ours from theirs.
-const MODEL_TYPE: &str = "attend";
 
 /// `config.json` of a bundle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,10 +29,13 @@ pub struct BundleConfig {
 }
 
 impl BundleConfig {
+    /// What `model_type` says, for readers of other programs' bundles to tell ours from theirs.
+    pub(crate) const MODEL_TYPE: &str = "attend";
+
     /// The config of a model that was trained on sentences of at most `max_length` tokens.
     pub fn new(model: ModelConfig, vocabularies: Vocabularies, max_length: usize) -> Self {
         Self {
-            model_type: MODEL_TYPE.to_string(),
+            model_type: Self::MODEL_TYPE.to_string(),
             format: FORMAT,
             model,
             vocabularies,
@@ -53,7 +54,7 @@ impl BundleConfig {
             message,
         };
         let value: Value = parse(json, path)?;
-        if value.get("model_type").and_then(Value::as_str) != Some(MODEL_TYPE) {
+        if value.get("model_type").and_then(Value::as_str) != Some(Self::MODEL_TYPE) {
             return Err(damaged("not the config of an Attend model".into()));
         }
         // Before the rest, which another version may spell differently.

@@ -1,6 +1,7 @@
 //! What translating needs and nothing else: a model, its weights and its tokenizers, in a folder.
 
 mod config;
+mod contents;
 mod folder;
 mod manifest;
 
@@ -13,13 +14,14 @@ use candle_core::{Device, Tensor};
 
 pub use config::{BundleConfig, GenerationConfig};
 pub(crate) use config::{FORMAT, json, parse, read};
+pub use contents::{Contents, Format};
 pub use manifest::{Entry, Manifest, sha256};
 
-use crate::weights::{TensorSource, WeightsFile, safetensors};
-use crate::{DecodeConfig, Error, Result};
+use crate::weights::safetensors;
+use crate::{DecodeConfig, Result};
 
-const CONFIG: &str = "config.json";
-const GENERATION_CONFIG: &str = "generation_config.json";
+pub(crate) const CONFIG: &str = "config.json";
+pub(crate) const GENERATION_CONFIG: &str = "generation_config.json";
 
 /// A model ready to translate.
 pub struct Bundle {
@@ -32,32 +34,9 @@ pub struct Bundle {
 impl Bundle {
     pub(crate) const WEIGHTS: &str = "model.safetensors";
 
-    /// A run folder (its `best`, else its `last` checkpoint), a checkpoint or a bundle folder.
+    /// See [`Contents::open`].
     pub fn open(folder: &Path, device: &Device) -> Result<Self> {
-        let folder = folder::resolve(folder)?;
-        folder::verify(&folder)?;
-        let config = BundleConfig::read(&folder.join(CONFIG))?;
-        let decode = GenerationConfig::read(&folder.join(GENERATION_CONFIG))?;
-        let tokenizers = Tokenizers::load(&folder)?;
-        config.check_tokenizers(&tokenizers, &folder)?;
-
-        let path = folder.join(Self::WEIGHTS);
-        let mut file = WeightsFile::open(&path)?;
-        file.require_floats()?;
-        // Before anything is allocated: what the config asks for may be larger than the file.
-        let fits = config
-            .model
-            .check_weights(config.vocabularies, &file.shapes());
-        fits.map_err(|source| Error::Weights { path, source })?;
-        let mut load = |name: &str| file.read(name, device);
-        let model = config.model.load(config.vocabularies, device, &mut load)?;
-        tracing::debug!(folder = %folder.display(), weights = model.weights().count(), "opened");
-        Ok(Self {
-            config,
-            tokenizers,
-            model,
-            decode,
-        })
+        Contents::open(folder)?.load(device)
     }
 
     /// The files of a bundle as (name, bytes), for a caller that writes them safely.

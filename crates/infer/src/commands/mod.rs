@@ -4,6 +4,8 @@ pub(crate) mod attend;
 mod chunks;
 mod drawing;
 pub(crate) mod evaluate;
+pub(crate) mod export;
+pub(crate) mod import;
 mod output;
 pub(crate) mod translate;
 mod warnings;

@@ -1,16 +1,17 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::BufWriter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use attend_data::{Tokenizer, Tokenizers};
-use attend_model::{ModelConfig, Scores};
+use attend_model::ModelConfig;
 use candle_core::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{Model, ModelFile};
 use crate::bundle::{json, parse, read};
-use crate::{BundleConfig, DecodeConfig, Error, Result};
+use crate::export::exportable;
+use crate::{BundleConfig, Contents, DecodeConfig, Error, LengthMeasure, Result};
 
 const MODEL: &str = "model.bin";
 const CONFIG: &str = "config.json";
@@ -51,7 +52,11 @@ pub fn write_folder(
     tokenizers: &Tokenizers,
     tensors: &BTreeMap<String, Tensor>,
 ) -> Result<()> {
-    let model = exportable(config, tensors)?;
+    let model = Model {
+        config: exportable(&config.model)?.clone(),
+        vocabularies: config.vocabularies,
+        tensors: tensors.clone(),
+    };
     model.check()?;
     config.check_tokenizers(tokenizers, folder)?;
     let write = |name: &str, bytes: &[u8]| {
@@ -71,8 +76,8 @@ pub fn write_folder(
         }
         _ => write(SHARED, &json(&words(target)?))?,
     }
-    for (name, tokenizer) in tokenizers.files() {
-        write(name, tokenizer.to_json().as_bytes())?;
+    for (name, bytes) in tokenizers.files() {
+        write(name, &bytes)?;
     }
     // A longer input or output is an error of CTranslate2.
     let longest = [
@@ -87,32 +92,6 @@ pub fn write_folder(
         source,
     })?;
     model.write(BufWriter::new(file), &path, positions)
-}
-
-/// The model, if CTranslate2 has its kind.
-fn exportable(config: &BundleConfig, tensors: &BTreeMap<String, Tensor>) -> Result<Model> {
-    let refused = |what: &str, hint: &str| Error::Unexportable {
-        what: what.into(),
-        hint: hint.into(),
-    };
-    let kind = "CTranslate2 has Transformers only: train a [model.transformer]";
-    let transformer = match &config.model {
-        ModelConfig::Transformer(transformer) => transformer,
-        ModelConfig::Recurrent(_) => return Err(refused("it is recurrent", kind)),
-        ModelConfig::Snail(_) => return Err(refused("it is a SNAIL", kind)),
-    };
-    let scaled_dot = Scores::default();
-    if (0..transformer.heads).any(|head| transformer.score.of(head) != scaled_dot.of(0)) {
-        return Err(refused(
-            "its attention has another score than scaled-dot",
-            "CTranslate2 has no other: train with model.transformer.score = \"scaled-dot\"",
-        ));
-    }
-    Ok(Model {
-        config: transformer.clone(),
-        vocabularies: config.vocabularies,
-        tensors: tensors.clone(),
-    })
 }
 
 impl Written {
@@ -142,6 +121,35 @@ fn word(tokenizer: &Tokenizer, id: u32) -> Result<String> {
     tokenizer.token(id).ok_or_else(|| Error::Unexportable {
         what: format!("its tokenizer has no token with the id {id}"),
         hint: "CTranslate2 needs a token for every id: train with a tokenizer that has one".into(),
+    })
+}
+
+/// Opens a folder that has the files of a tokenizer too, as [`write_folder`] writes it. The search is CTranslate2's
+/// own by default.
+pub(crate) fn open(folder: PathBuf) -> Result<Contents> {
+    let model = read_folder(&folder)?;
+    let tokenizers = Tokenizers::load(&folder)?;
+    let config = BundleConfig {
+        max_length: None,
+        ..BundleConfig::new(
+            ModelConfig::Transformer(model.config),
+            model.vocabularies,
+            0,
+        )
+    };
+    config.check_tokenizers(&tokenizers, &folder)?;
+    Ok(Contents {
+        folder,
+        config,
+        tokenizers,
+        decode: DecodeConfig {
+            beam: 2,
+            length_penalty: 1.0,
+            length_measure: LengthMeasure::Tokens,
+            early_stopping: true,
+            ..DecodeConfig::default()
+        },
+        weights: Box::new(model.tensors),
     })
 }
 

@@ -24,6 +24,7 @@ mod tests;
 mod writer;
 
 pub use file::ModelFile;
+pub(crate) use folder::open;
 pub use folder::{read_folder, write_folder};
 pub use model::Model;
 

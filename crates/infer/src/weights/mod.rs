@@ -48,6 +48,23 @@ pub trait TensorSource: Send {
     fn read(&mut self, name: &str, device: &Device) -> candle_core::Result<Tensor>;
 }
 
+/// Tensors in memory, by name.
+impl TensorSource for BTreeMap<String, Tensor> {
+    fn shapes(&self) -> BTreeMap<String, Vec<usize>> {
+        let tensors = self.iter();
+        tensors
+            .map(|(name, tensor)| (name.clone(), tensor.dims().to_vec()))
+            .collect()
+    }
+
+    fn read(&mut self, name: &str, device: &Device) -> candle_core::Result<Tensor> {
+        match self.get(name) {
+            Some(tensor) => tensor.to_device(device),
+            None => candle_core::bail!("no tensor `{name}`"),
+        }
+    }
+}
+
 /// The weights of a folder: `model.safetensors`, else `pytorch_model.bin`, each of them whole or in shards with
 /// an index.
 pub fn open_weights(folder: &Path) -> Result<Box<dyn TensorSource>> {

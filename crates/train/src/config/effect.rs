@@ -15,11 +15,11 @@ struct Conditional {
     belongs_to: &'static str,
 }
 
-const TRAINED: &str = "tokenizers that are trained, and data.tokenizer.file is set";
+const TRAINED: &str = "tokenizers that are trained, and data.tokenizer.file or train.init is set";
 
 /// Every conditional key; one with two conditions is here twice. Keys that are refused by the model's own
 /// check, such as `model.recurrent.attention.window`, are not here.
-const CONDITIONAL: [Conditional; 7] = [
+const CONDITIONAL: [Conditional; 8] = [
     Conditional {
         key: "data.tokenizer.kind",
         has_effect: trains_tokenizers,
@@ -51,6 +51,11 @@ const CONDITIONAL: [Conditional; 7] = [
         belongs_to: TRAINED,
     },
     Conditional {
+        key: "data.tokenizer.add_tokens",
+        has_effect: |config| !trains_tokenizers(config),
+        belongs_to: "a tokenizer that is given, by data.tokenizer.file or train.init",
+    },
+    Conditional {
         key: "train.schedule.minimum",
         has_effect: |config| config.train.schedule.kind.ends(),
         belongs_to: "kind = \"linear\" or \"cosine\"",
@@ -58,7 +63,7 @@ const CONDITIONAL: [Conditional; 7] = [
 ];
 
 fn trains_tokenizers(config: &Config) -> bool {
-    config.data.tokenizer.file.is_none()
+    config.data.tokenizer.file.is_none() && config.train.init.is_none()
 }
 
 /// Refuses a key that is written but has no effect.
@@ -149,7 +154,7 @@ mod tests {
 
     #[test]
     fn each_conditional_key_is_a_key_of_configs() {
-        let toml = config("", "").to_full_toml();
+        let toml = config("add_tokens = [\"x\"]", "").to_full_toml();
         let document = Document::parse(&toml, Place::File("config.toml")).unwrap();
         for row in &CONDITIONAL {
             let keys = document.keys();

@@ -15,11 +15,12 @@ use attend_infer::DecodeConfig;
 use attend_model::ModelConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use toml::Table;
 
 pub use train::{AdamConfig, Metric, OnSaveError, TrainConfig};
 
 use crate::toml_error::Place;
-use crate::{Error, Result};
+use crate::{Error, Result, init};
 use document::Document;
 use overrides::Override;
 
@@ -53,18 +54,29 @@ impl Config {
     /// Reads a config that a user wrote, and applies `key=value` overrides in order.
     ///
     /// A key that has no effect is an error, even if it holds the default. A key with an old name is
-    /// understood, with a warning. Whether the files exist that the config names is not checked here.
+    /// understood, with a warning. With `train.init`, keys of [model] and [decode] that are not written have the
+    /// values of that model. Whether the other files exist that the config names is not checked here.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self> {
         let (text, name) = read_text(path)?;
-        Self::parse(&text, &name, overrides)
+        let config = Self::parse(&text, &name, overrides)?;
+        match &config.train.init {
+            Some(init) => {
+                let file = Document::parse(&text, Place::File(&name))?;
+                let overrides = Override::parse_all(overrides)?;
+                let config = overrides::merge(&file, &overrides, &init::settings(init)?)?;
+                config.validate()?;
+                Ok(config)
+            }
+            None => Ok(config),
+        }
     }
 
-    /// Parses the text of such a file. `name` is the file's, for errors.
+    /// Parses the text of such a file, without what it leaves to `train.init`. `name` is the file's, for errors.
     pub fn parse(text: &str, name: &str, overrides: &[String]) -> Result<Self> {
         let file = Document::parse(text, Place::File(name))?;
         file.warn_of_old_names();
         let overrides = Override::parse_all(overrides)?;
-        let config = overrides::merge(&file, &overrides)?;
+        let config = overrides::merge(&file, &overrides, &Table::new())?;
         effect::check(&config, &file, &overrides)?;
         config.validate()?;
         Ok(config)
@@ -84,7 +96,7 @@ impl Config {
         }
         let (text, name) = read_text(path)?;
         let file = Document::parse(&text, Place::File(&name))?;
-        let config = overrides::merge(&file, &Override::parse_all(overrides)?)?;
+        let config = overrides::merge(&file, &Override::parse_all(overrides)?, &Table::new())?;
         config.validate()?;
         Ok(config)
     }
@@ -113,7 +125,10 @@ impl Config {
     fn validate(&self) -> Result<()> {
         self.data.validate()?;
         self.model.validate()?;
-        self.model.check_tie(self.data.tokenizer.is_joint())?;
+        // The vocabulary of `train.init` is known when it is opened.
+        if self.train.init.is_none() {
+            self.model.check_tie(self.data.tokenizer.is_joint())?;
+        }
         self.decode.validate()?;
         self.train.validate()?;
         if self.out.as_os_str().is_empty() {

@@ -136,12 +136,13 @@ fn holds_only(table: &Table, key: &str) -> bool {
     }
 }
 
-/// The config of a file with these overrides.
-pub(super) fn merge(file: &Document, overrides: &[Override]) -> Result<Config> {
-    if overrides.is_empty() {
+/// The config of a file with these overrides, and with these values where the file has none.
+pub(super) fn merge(file: &Document, overrides: &[Override], defaults: &Table) -> Result<Config> {
+    if overrides.is_empty() && defaults.is_empty() {
         return file.read();
     }
     let mut table = file.read()?;
+    fill(&mut table, defaults);
     for given in overrides {
         given.apply(&mut table)?;
     }
@@ -156,9 +157,53 @@ pub(super) fn merge(file: &Document, overrides: &[Override]) -> Result<Config> {
     })
 }
 
+/// Adds the values that a table does not have. A table of alternatives, such as `model`, in which another one is
+/// written stays as it is.
+fn fill(table: &mut Table, defaults: &Table) {
+    for (key, value) in defaults {
+        match (table.get_mut(key), value) {
+            (None, value) => {
+                table.insert(key.clone(), value.clone());
+            }
+            (Some(Value::Table(inner)), Value::Table(defaults)) => {
+                let chosen = key == "model" && !inner.is_empty();
+                if !chosen || defaults.keys().all(|name| inner.contains_key(name)) {
+                    fill(inner, defaults);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn defaults_fill_what_is_not_written_and_no_other_model() {
+        let defaults: Table = "decode.beam = 6\nmodel.transformer = { heads = 8, dropout = 0.1 }"
+            .parse()
+            .unwrap();
+        for (written, filled) in [
+            (
+                "",
+                "decode.beam = 6\nmodel.transformer = { heads = 8, dropout = 0.1 }",
+            ),
+            (
+                "decode.beam = 1\nmodel.transformer.dropout = 0.3",
+                "decode.beam = 1\nmodel.transformer = { heads = 8, dropout = 0.3 }",
+            ),
+            (
+                "model.recurrent.cell = \"gru\"",
+                "decode.beam = 6\nmodel.recurrent.cell = \"gru\"",
+            ),
+        ] {
+            let mut table: Table = written.parse().unwrap();
+            fill(&mut table, &defaults);
+            assert_eq!(table, filled.parse::<Table>().unwrap());
+        }
+    }
 
     fn key_of(text: &str) -> Option<String> {
         Override::parse(text).ok().map(|given| given.key)

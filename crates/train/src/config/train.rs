@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use attend_config::{ConfigError, check_ranges};
 use attend_infer::run::Validation;
 use schemars::JsonSchema;
@@ -9,6 +11,15 @@ use crate::{MemorySize, ScheduleConfig};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainConfig {
+    /// The model that training starts from: one of the hub ("hf://OWNER/NAME"), a bundle or a run. Its weights and
+    /// its tokenizer are taken. Keys of [model] and [decode] that are left out have its values. Optimizer and
+    /// schedule start anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub init: Option<PathBuf>,
+    /// Weights that are not trained: patterns of their names, such as "encoder.*". `*` stands for any characters. A
+    /// leading "model." can be left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub freeze: Vec<String>,
     /// Maximum number of updates. Training ends at the first of `steps`, `epochs` and `minutes` that it
     /// reaches.
     #[schemars(range(min = 1))]
@@ -81,6 +92,8 @@ pub struct TrainConfig {
 impl Default for TrainConfig {
     fn default() -> Self {
         Self {
+            init: None,
+            freeze: Vec::new(),
             steps: 100_000,
             epochs: None,
             minutes: None,

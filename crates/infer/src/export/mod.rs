@@ -1,0 +1,169 @@
+//! A model for other programs: Hugging Face's transformers, or CTranslate2.
+//!
+//! An export proves itself: what was written is read back, and must translate a sample to the same tokens.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `origin` | what is known of where a model comes from |
+//! | `card` | the model card, `README.md` |
+//! | `proof` | the comparison of the model with its export |
+
+mod card;
+mod origin;
+mod proof;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use attend_model::{Kernels, ModelConfig, ScoreKind, TransformerConfig};
+use candle_core::{Device, Tensor};
+
+use crate::bundle::{Bundle, Contents, Manifest};
+use crate::huggingface::{self, expressible};
+use crate::staging::Staging;
+use crate::{Error, LengthMeasure, Result, ctranslate2};
+use card::Card;
+use origin::Origin;
+use proof::prove;
+
+/// The program that an export is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ExportFormat {
+    /// A folder that transformers loads: MarianMT if the model is post-norm, Pegasus if it is pre-norm
+    Hf,
+    /// A folder that CTranslate2 loads
+    Ctranslate2,
+}
+
+/// What the user says of an export.
+#[derive(Clone, Debug, Default)]
+pub struct ExportOptions {
+    /// A licence, by the name that the hub knows it by.
+    pub license: Option<String>,
+    /// The name of the model for its card, such as OWNER/NAME.
+    pub name: Option<String>,
+}
+
+/// What was exported.
+#[derive(Debug)]
+pub struct Exported {
+    /// Sentences of the sample, whose translations are the same.
+    pub proved: usize,
+}
+
+/// Exports a run, a checkpoint or a bundle to a new folder. Nothing is left there if that fails, or if the export
+/// translates otherwise than the model.
+pub fn export(
+    run: &Path,
+    format: ExportFormat,
+    place: &Path,
+    options: &ExportOptions,
+    kernels: Kernels,
+) -> Result<Exported> {
+    let contents = Contents::open(run)?;
+    exportable(&contents.config.model)?;
+    let origin = Origin::of(&contents.folder);
+    let bundle = contents.load(&Device::Cpu)?;
+    let staging = Staging::new(place)?;
+    let decode = expressible(&bundle.decode);
+    if bundle.decode.beam > 1 && bundle.decode.length_measure == LengthMeasure::Gnmt {
+        tracing::warn!(
+            "the length penalty there is tokens^{}, not GNMT's: some translations will be others",
+            decode.length_penalty
+        );
+    }
+    let (config, tokenizers) = (&bundle.config, &bundle.tokenizers);
+    let tensors = tensors(&bundle);
+    match format {
+        ExportFormat::Hf => {
+            staging.write(&huggingface::files(config, tokenizers, &decode, tensors)?)?;
+        }
+        ExportFormat::Ctranslate2 => {
+            ctranslate2::write_folder(staging.path(), config, &decode, tokenizers, &tensors)?;
+        }
+    }
+    let card = Card {
+        format,
+        name: options.name.as_deref().unwrap_or_else(|| file_name(place)),
+        license: options.license.as_deref(),
+        bundle: &bundle,
+        decode: &decode,
+        origin: &origin,
+    };
+    staging.write(&[("README.md".to_string(), card.to_string().into_bytes())])?;
+    let proved = prove(
+        &bundle,
+        staging.path(),
+        &decode,
+        &origin.sample(&bundle)?,
+        kernels,
+    );
+    let proved = proved.map_err(|error| match error {
+        Error::ExportDiffers { message, .. } => Error::ExportDiffers {
+            folder: run.into(),
+            message,
+        },
+        error => error,
+    })?;
+    staging.finish()?;
+    Ok(Exported { proved })
+}
+
+/// The model, if other programs have its kind: a Transformer with scaled dot products.
+pub(crate) fn exportable(model: &ModelConfig) -> Result<&TransformerConfig> {
+    let refused = |what: &str, hint: &str| {
+        Err(Error::Unexportable {
+            what: what.into(),
+            hint: hint.into(),
+        })
+    };
+    let kind = "only Transformers can be exported: train a [model.transformer]";
+    let transformer = match model {
+        ModelConfig::Transformer(transformer) => transformer,
+        ModelConfig::Recurrent(_) => return refused("it is recurrent", kind),
+        ModelConfig::Snail(_) => return refused("it is a SNAIL", kind),
+    };
+    if transformer
+        .score
+        .0
+        .iter()
+        .any(|score| *score != ScoreKind::ScaledDot)
+    {
+        return refused(
+            "its attention has another score than scaled-dot",
+            "other programs have no other: train with model.transformer.score = \"scaled-dot\"",
+        );
+    }
+    Ok(transformer)
+}
+
+/// Writes a model of another program as a bundle. Nothing is left there if that fails.
+pub fn import(source: &Path, place: &Path) -> Result<Bundle> {
+    let bundle = Bundle::open(source, &Device::Cpu)?;
+    let staging = Staging::new(place)?;
+    let files = Bundle::files(
+        &bundle.config,
+        &bundle.tokenizers,
+        &bundle.decode,
+        &tensors(&bundle),
+    )?;
+    let manifest = Manifest::of(&files).to_json();
+    staging.write(&files)?;
+    staging.write(&[(Manifest::NAME.to_string(), manifest)])?;
+    staging.finish()?;
+    Ok(bundle)
+}
+
+/// The weights of a model, by name.
+fn tensors(bundle: &Bundle) -> BTreeMap<String, Tensor> {
+    let weights = bundle.model.weights().iter();
+    weights
+        .map(|weight| (weight.name().to_string(), weight.value().clone()))
+        .collect()
+}
+
+fn file_name(path: &Path) -> &str {
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or("model")
+}

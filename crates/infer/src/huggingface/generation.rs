@@ -1,0 +1,149 @@
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::config::{HubConfig, SpecialIds};
+use crate::{DecodeConfig, Error, LengthMeasure, Result};
+
+/// How Hugging Face's `generate` would translate: `generation_config.json`, or the same keys of `config.json` in
+/// older folders.
+#[derive(Debug, Deserialize)]
+struct Generation {
+    #[serde(default = "one")]
+    num_beams: usize,
+    #[serde(default = "one_float")]
+    length_penalty: f32,
+    #[serde(default)]
+    early_stopping: Value,
+    /// Counts the start token.
+    max_length: Option<usize>,
+    max_new_tokens: Option<usize>,
+    forced_eos_token_id: Option<u32>,
+    bad_words_ids: Option<Vec<Vec<u32>>>,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn one_float() -> f32 {
+    1.0
+}
+
+/// Keys that change what `generate` chooses, with the value that changes nothing.
+fn without_effect() -> [(&'static str, Value); 15] {
+    [
+        ("do_sample", false.into()),
+        ("num_beam_groups", 1.into()),
+        ("diversity_penalty", 0.0.into()),
+        ("repetition_penalty", 1.0.into()),
+        ("encoder_repetition_penalty", 1.0.into()),
+        ("no_repeat_ngram_size", 0.into()),
+        ("encoder_no_repeat_ngram_size", 0.into()),
+        ("min_length", 0.into()),
+        ("min_new_tokens", 0.into()),
+        ("forced_bos_token_id", Value::Null),
+        ("suppress_tokens", Value::Null),
+        ("begin_suppress_tokens", Value::Null),
+        ("sequence_bias", Value::Null),
+        ("exponential_decay_length_penalty", Value::Null),
+        ("penalty_alpha", Value::Null),
+    ]
+}
+
+/// The settings in a JSON object. `path` is its file, for errors. A setting that Attend's search does not have is
+/// refused by name.
+pub(super) fn parse(json: &[u8], path: &Path, model: &HubConfig) -> Result<DecodeConfig> {
+    let damaged = |message: String| Error::Damaged {
+        path: path.into(),
+        message,
+    };
+    let refused = |what: String| Error::Unsupported {
+        path: path.into(),
+        what: format!("{what} is not supported"),
+    };
+    let object: Map<String, Value> =
+        serde_json::from_slice(json).map_err(|error| damaged(error.to_string()))?;
+    for (key, neutral) in without_effect() {
+        let value = object.get(key).unwrap_or(&Value::Null);
+        let same = value == &neutral || value.as_f64().is_some_and(|n| Some(n) == neutral.as_f64());
+        if !same && !value.is_null() {
+            return Err(refused(format!("{key} = {value}")));
+        }
+    }
+    let generation: Generation =
+        serde_json::from_value(object.into()).map_err(|error| damaged(error.to_string()))?;
+    let pad = model.pad_token_id;
+    if let Some(words) = &generation.bad_words_ids
+        && words.iter().any(|word| word != &[pad])
+    {
+        let what = format!("bad_words_ids other than [[{pad}]], which is <pad>");
+        return Err(refused(what));
+    }
+    let early_stopping = match &generation.early_stopping {
+        Value::Null => false,
+        Value::Bool(stops) => *stops,
+        other => return Err(refused(format!("early_stopping = {other}"))),
+    };
+    match generation.forced_eos_token_id {
+        Some(id) if id != model.eos_token_id => {
+            return Err(refused(format!(
+                "a forced_eos_token_id of {id} that is not eos_token_id, {}",
+                model.eos_token_id
+            )));
+        }
+        Some(_) => {}
+        None => tracing::info!(
+            "{}: no forced_eos_token_id: a translation that reaches its maximum length ends with </s> all the same",
+            path.display()
+        ),
+    }
+    // Its own default, 20, is never meant.
+    let longest = generation.max_new_tokens;
+    let longest = longest.or(generation.max_length.map(|length| length.saturating_sub(1)));
+    let decode = DecodeConfig {
+        beam: generation.num_beams,
+        length_penalty: generation.length_penalty,
+        length_measure: LengthMeasure::Tokens,
+        early_stopping,
+        max_length: longest.unwrap_or(model.max_position_embeddings),
+        max_length_ratio: UNLIMITED,
+        max_source_length: model.max_position_embeddings,
+        ..DecodeConfig::default()
+    };
+    decode
+        .validate()
+        .map_err(|error| damaged(error.to_string()))?;
+    Ok(decode)
+}
+
+/// `generate` has no limit that depends on the source.
+const UNLIMITED: f32 = 1e6;
+
+/// The same settings as `generation_config.json`.
+pub(super) fn for_transformers(decode: &DecodeConfig, special: SpecialIds) -> Value {
+    let SpecialIds { eos, pad } = special;
+    json!({
+        "num_beams": decode.beam,
+        "length_penalty": decode.length_penalty,
+        "early_stopping": decode.early_stopping,
+        "max_length": decode.max_length + 1, // with the start token
+        "renormalize_logits": true,
+        "bad_words_ids": [[pad]],
+        "decoder_start_token_id": pad,
+        "eos_token_id": eos,
+        "forced_eos_token_id": eos,
+        "pad_token_id": pad,
+    })
+}
+
+/// What can be said of these settings there: length is counted in tokens, and has no limit that depends on the
+/// source.
+pub(crate) fn expressible(decode: &DecodeConfig) -> DecodeConfig {
+    DecodeConfig {
+        length_measure: LengthMeasure::Tokens,
+        max_length_ratio: UNLIMITED,
+        ..decode.clone()
+    }
+}
