@@ -236,7 +236,11 @@ fn models_that_ctranslate2_does_not_have_are_refused_by_name() {
         text.contains("weight `other` belongs to no variable"),
         "{text}"
     );
-    assert_eq!(folder.path().read_dir().unwrap().count(), 0, "nothing was written");
+    assert_eq!(
+        folder.path().read_dir().unwrap().count(),
+        0,
+        "nothing was written"
+    );
 }
 
 #[test]
