@@ -58,8 +58,9 @@ pub struct TokenizerConfig {
     pub min_frequency: u64,
     /// Whether text is converted to lower case. Translations are then in lower case too.
     pub lowercase: bool,
-    /// A tokenizer.json to use instead of training one: a path if both sides share it, or
-    /// { source = "a.json", target = "b.json" }. The other keys must then be left out.
+    /// A tokenizer.json of Hugging Face or a model of SentencePiece (.model, .spm) to use instead of training
+    /// one: a path if both sides share it, or { source = "a.json", target = "b.json" }. The other keys must
+    /// then be left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<TokenizerFiles>,
 }

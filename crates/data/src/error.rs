@@ -72,6 +72,10 @@ pub enum Error {
     #[error("{place}: <pad> is id {pad} but the last id is {last}")]
     PadNotLast { place: String, pad: u32, last: u32 },
 
+    /// A token that cannot be added to a vocabulary.
+    #[error("cannot add the token {token:?}: {message}")]
+    AddedToken { token: String, message: String },
+
     /// A tokenizer could not be trained on the text.
     #[error("cannot train a tokenizer: {message}")]
     Training { message: String },
@@ -131,8 +135,8 @@ impl Error {
             }
             Self::NothingLeft { .. } => "both files must have text on the same line".into(),
             Self::Tokenizer { .. } => {
-                "data.tokenizer.file must be a tokenizer.json in the format of Hugging Face tokenizers; \
-                 leave the key out to train a tokenizer"
+                "data.tokenizer.file must be a tokenizer.json in the format of Hugging Face tokenizers or a \
+                 model of SentencePiece; leave the key out to train a tokenizer"
                     .into()
             }
             Self::MissingToken { token, .. } => {
@@ -142,6 +146,9 @@ impl Error {
                 "<pad> must be the last row of the embedding matrix, which is never predicted: give it the \
                  last id, or remove it, and it is added there"
                     .into()
+            }
+            Self::AddedToken { .. } => {
+                "give words without white space that are not tokens yet, or tags such as >>de<<".into()
             }
             Self::Training { .. } => {
                 "change data.tokenizer.vocab_size, or try data.tokenizer.kind = \"bpe\"".into()
@@ -156,7 +163,7 @@ impl Error {
             }
             Self::Config(error) => error.hint.clone(),
             Self::SourceNotText => {
-                "it has no tokenizer.source.json: give it features, or use a model that reads text".into()
+                "it has no tokenizer for the source: give it features, or use a model that reads text".into()
             }
             Self::Encode { .. } | Self::Decode { .. } => return None,
         };

@@ -55,11 +55,41 @@ fn deep_nesting_is_refused_or_read_but_never_overflows_the_stack() {
             "trainer_state",
             "tokenizer",
             "event_log",
+            "weights_index",
         ] {
             check(name, json.as_bytes());
         }
         let length = (json.len() as u64).to_le_bytes();
         check("safetensors", &[&length, json.as_bytes()].concat());
+    }
+}
+
+#[test]
+fn pickles_that_nest_or_multiply_take_time_in_proportion_to_their_length() {
+    let legacy = |pickle: &[u8]| {
+        let begin =
+            b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.\x80\x02}.\x80\x02";
+        [begin, pickle, b".\x80\x02]."].concat()
+    };
+    let deep = [&b"N"[..], &b"\x85".repeat(SIZE)].concat();
+    let lists = [b"]".repeat(SIZE), b"a".repeat(SIZE)].concat();
+    let doubled = [&b"Nq\0"[..], &b"h\0\x86q\0".repeat(SIZE)].concat();
+    let circular = [&b"]q\0"[..], &b"h\0a".repeat(SIZE)].concat();
+    // One shape with many dimensions, in many tensors.
+    let shape = [&b"("[..], &b"K\x01".repeat(SIZE / 4), b"tq\x01"].concat();
+    let tensor = b"X\x01\0\0\0ah\0(h\x02K\0h\x01h\x01tR";
+    let storage = b"(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\x000NK\0tQq\x02";
+    let function = b"ctorch._utils\n_rebuild_tensor\nq\0";
+    let wide = [
+        &shape[..],
+        storage,
+        function,
+        b"}(",
+        &tensor.repeat(SIZE / 32),
+        b"u",
+    ];
+    for pickle in [deep, lists, doubled, circular, wide.concat()] {
+        check("torch_bin", &legacy(&pickle));
     }
 }
 

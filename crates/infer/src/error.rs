@@ -63,6 +63,10 @@ pub enum Error {
     #[error("{} has no weights: none of {} is there", .0.display(), NAMES.join(", "))]
     NoWeights(PathBuf),
 
+    /// The file was cloned without its contents.
+    #[error("{}: a Git LFS pointer, not the file itself", .0.display())]
+    LfsPointer(PathBuf),
+
     /// A file of weights has something else than tensors, or has them in a form that is not read.
     #[error("{}: {message}", path.display())]
     Refused { path: PathBuf, message: String },
@@ -136,6 +140,7 @@ impl Error {
             }
             Self::Pickle(_) => "convert the file to safetensors".into(),
             Self::NoWeights(_) => "give the folder of a model in the layout of Hugging Face".into(),
+            Self::LfsPointer(_) => "fetch the contents: `git lfs pull` in its folder".into(),
             Self::Refused { .. } => {
                 "save the tensors alone, best as safetensors, where you trust the file".into()
             }

@@ -22,13 +22,13 @@ pub(crate) fn provenance(
     let data = |dataset: &Dataset| format!("{:016x}", dataset.fingerprint());
     let tokenizers = match tokenizers {
         Tokenizers::Joint(both) => vec![("joint", both)],
-        Tokenizers::Separate { source, target } => {
+        Tokenizers::Shared { source, target } | Tokenizers::Separate { source, target } => {
             vec![("source", source), ("target", target)]
         }
         Tokenizers::TargetOnly(target) => vec![("target", target)],
     };
     let tokenizers = tokenizers.into_iter().map(|(name, tokenizer)| {
-        let hash = sha256(tokenizer.to_json().as_bytes());
+        let hash = sha256(&tokenizer.content());
         (name.to_string(), hash)
     });
     Provenance {

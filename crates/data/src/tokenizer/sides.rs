@@ -1,19 +1,41 @@
 //! The tokenizers of both sides.
 
-use super::Tokenizer;
+use super::spm::SentencePiece;
+use super::vocabulary::Vocabulary;
+use super::{Engine, Tokenizer, parse_vocabulary, read};
 use crate::{Corpus, Error, Progress, Result, TokenizerConfig, TokenizerFiles};
+use attend_config::ConfigError;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 const JOINT: &str = "tokenizer.json";
 const SOURCE: &str = "tokenizer.source.json";
 const TARGET: &str = "tokenizer.target.json";
+const SOURCE_MODEL: &str = "source.spm";
+const TARGET_MODEL: &str = "target.spm";
+const VOCABULARY: &str = "vocab.json";
+const TARGET_VOCABULARY: &str = "target_vocab.json";
 
 /// The tokenizers of a model: one for both sides, one for each, or one for the target only.
+///
+/// They are written as these files. Those of SentencePiece have the names that MarianMT models give them.
+///
+/// | | `tokenizer.json` of Hugging Face | SentencePiece |
+/// |---|---|---|
+/// | joint | `tokenizer.json` | `source.spm` and `target.spm`, which are equal, and `vocab.json` |
+/// | shared | `tokenizer.json`, `tokenizer.target.json` | `source.spm`, `target.spm`, `vocab.json` |
+/// | separate | `tokenizer.source.json`, `tokenizer.target.json` | the same and `target_vocab.json` |
+/// | target only | `tokenizer.target.json` | `target.spm`, `target_vocab.json` |
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tokenizers {
-    /// Source and target have the same vocabulary.
+    /// Source and target have the same tokenizer.
     Joint(Tokenizer),
+    /// Source and target have the same vocabulary, but each is split in its own way.
+    Shared {
+        source: Tokenizer,
+        target: Tokenizer,
+    },
     /// Source and target have a vocabulary each.
     Separate {
         source: Tokenizer,
@@ -32,10 +54,17 @@ impl Tokenizers {
     ) -> Result<Self> {
         match &config.file {
             Some(TokenizerFiles::Joint(path)) => Tokenizer::load(path).map(Self::Joint),
-            Some(TokenizerFiles::Separate(files)) => Ok(Self::Separate {
-                source: Tokenizer::load(&files.source)?,
-                target: Tokenizer::load(&files.target)?,
-            }),
+            Some(TokenizerFiles::Separate(files)) => {
+                let source = Tokenizer::load(&files.source)?;
+                let target = Tokenizer::load(&files.target)?;
+                if source.to_json().is_some() != target.to_json().is_some() {
+                    let key = "data.tokenizer.file";
+                    let message = "names one tokenizer.json and one SentencePiece model";
+                    let hint = "give files of the same kind for both sides";
+                    return Err(ConfigError::new(key, message, hint).into());
+                }
+                Ok(Self::Separate { source, target })
+            }
             None => Self::train(config, corpus, progress),
         }
     }
@@ -61,19 +90,32 @@ impl Tokenizers {
         })
     }
 
-    /// Loads what [`Tokenizers::save`] wrote.
+    /// Loads what [`Tokenizers::save`] wrote, or the files of a MarianMT model.
     pub fn load(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let path = |name| folder.join(name);
-        if path(JOINT).exists() {
-            return Tokenizer::load(path(JOINT)).map(Self::Joint);
+        let exists = |name| path(name).exists();
+        if exists(SOURCE_MODEL) {
+            return Self::load_models(folder);
         }
-        match (path(SOURCE).exists(), path(TARGET).exists()) {
+        if exists(JOINT) {
+            let source = Tokenizer::load(path(JOINT))?;
+            if !exists(TARGET) {
+                return Ok(Self::Joint(source));
+            }
+            let target = Tokenizer::load(path(TARGET))?;
+            return Self::shared(source, target, &path(TARGET));
+        }
+        match (exists(SOURCE), exists(TARGET)) {
+            (false, true) => Tokenizer::load(path(TARGET)).map(Self::TargetOnly),
+            (false, false) if exists(TARGET_MODEL) => {
+                let vocabulary = vocabulary(&path(TARGET_VOCABULARY))?;
+                model(&path(TARGET_MODEL), vocabulary).map(Self::TargetOnly)
+            }
             (false, false) => Err(Error::MissingFile {
                 path: path(JOINT),
-                tried: vec![path(SOURCE), path(TARGET)],
+                tried: [SOURCE, TARGET, SOURCE_MODEL].map(path).into(),
             }),
-            (false, true) => Tokenizer::load(path(TARGET)).map(Self::TargetOnly),
             (true, _) => Ok(Self::Separate {
                 source: Tokenizer::load(path(SOURCE))?,
                 target: Tokenizer::load(path(TARGET))?,
@@ -81,26 +123,68 @@ impl Tokenizers {
         }
     }
 
+    /// Loads two models of SentencePiece and their vocabularies.
+    fn load_models(folder: &Path) -> Result<Self> {
+        let path = |name| folder.join(name);
+        let vocab = vocabulary(&path(VOCABULARY))?;
+        let source = model(&path(SOURCE_MODEL), vocab.clone())?;
+        if path(TARGET_VOCABULARY).exists() {
+            let target = model(&path(TARGET_MODEL), vocabulary(&path(TARGET_VOCABULARY))?)?;
+            return Ok(Self::Separate { source, target });
+        }
+        let target = model(&path(TARGET_MODEL), vocab)?;
+        Ok(if source == target {
+            Self::Joint(source)
+        } else {
+            Self::Shared { source, target }
+        })
+    }
+
+    /// Two tokenizers that must have the same vocabulary.
+    fn shared(source: Tokenizer, target: Tokenizer, place: &Path) -> Result<Self> {
+        let size = source.vocab_size().max(target.vocab_size()) as u32;
+        match (0..size).find(|id| source.token(*id) != target.token(*id)) {
+            None => Ok(Self::Shared { source, target }),
+            Some(id) => Err(Error::Tokenizer {
+                place: place.display().to_string(),
+                message: format!(
+                    "id {id} is another token than in {JOINT}, with which it shares a vocabulary"
+                ),
+            }),
+        }
+    }
+
     /// Writes [`Tokenizers::files`] to a folder, which is created if it does not exist.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
         let folder = folder.as_ref();
-        fs::create_dir_all(folder).map_err(|source| Error::Write {
-            path: folder.into(),
-            source,
-        })?;
-        for (name, tokenizer) in self.files() {
-            tokenizer.save(folder.join(name))?;
+        let failed = |path: &Path| {
+            let path = path.into();
+            move |source| Error::Write { path, source }
+        };
+        fs::create_dir_all(folder).map_err(failed(folder))?;
+        for (name, bytes) in self.files() {
+            let path = folder.join(name);
+            fs::write(&path, bytes).map_err(failed(&path))?;
         }
         Ok(())
     }
 
-    /// The file name of each tokenizer: `tokenizer.json` for both sides, otherwise
-    /// `tokenizer.source.json` and `tokenizer.target.json`, or the latter alone.
-    pub fn files(&self) -> Vec<(&'static str, &Tokenizer)> {
+    /// The names and the bytes of the files.
+    pub fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
+        const BOTH: [&str; 2] = [SOURCE_MODEL, TARGET_MODEL];
         match self {
-            Self::Joint(both) => vec![(JOINT, both)],
-            Self::Separate { source, target } => vec![(SOURCE, source), (TARGET, target)],
-            Self::TargetOnly(target) => vec![(TARGET, target)],
+            Self::Joint(both) => files(both, JOINT, &BOTH, Some(VOCABULARY)),
+            Self::Shared { source, target } => {
+                let mut all = files(source, JOINT, &BOTH[..1], Some(VOCABULARY));
+                all.extend(files(target, TARGET, &BOTH[1..], None));
+                all
+            }
+            Self::Separate { source, target } => {
+                let mut all = files(source, SOURCE, &BOTH[..1], Some(VOCABULARY));
+                all.extend(files(target, TARGET, &BOTH[1..], Some(TARGET_VOCABULARY)));
+                all
+            }
+            Self::TargetOnly(target) => files(target, TARGET, &BOTH[1..], Some(TARGET_VOCABULARY)),
         }
     }
 
@@ -108,7 +192,7 @@ impl Tokenizers {
     pub fn source(&self) -> Option<&Tokenizer> {
         match self {
             Self::Joint(both) => Some(both),
-            Self::Separate { source, .. } => Some(source),
+            Self::Shared { source, .. } | Self::Separate { source, .. } => Some(source),
             Self::TargetOnly(_) => None,
         }
     }
@@ -122,12 +206,37 @@ impl Tokenizers {
     pub fn target(&self) -> &Tokenizer {
         match self {
             Self::Joint(both) => both,
-            Self::Separate { target, .. } | Self::TargetOnly(target) => target,
+            Self::Shared { target, .. } | Self::Separate { target, .. } => target,
+            Self::TargetOnly(target) => target,
         }
     }
 
     /// Whether both sides have the same vocabulary, so that they can share embeddings.
     pub fn is_joint(&self) -> bool {
-        matches!(self, Self::Joint(_))
+        matches!(self, Self::Joint(_) | Self::Shared { .. })
     }
+}
+
+/// The files of one tokenizer: its JSON, or its model under each of these names and its vocabulary.
+fn files(
+    tokenizer: &Tokenizer,
+    json: &'static str,
+    models: &[&'static str],
+    vocabulary: Option<&'static str>,
+) -> Vec<(&'static str, Vec<u8>)> {
+    let spm = match &tokenizer.engine {
+        Engine::Json(inner) => return vec![(json, inner.text.clone().into_bytes())],
+        Engine::SentencePiece(spm) => spm,
+    };
+    let models = models.iter().map(|name| (*name, spm.bytes.clone()));
+    let vocabulary = vocabulary.map(|name| (name, spm.vocabulary.to_json().into_bytes()));
+    models.chain(vocabulary).collect()
+}
+
+fn vocabulary(path: &Path) -> Result<Arc<Vocabulary>> {
+    parse_vocabulary(&read(path)?, &path.display().to_string())
+}
+
+fn model(path: &Path, vocabulary: Arc<Vocabulary>) -> Result<Tokenizer> {
+    SentencePiece::new(read(path)?, vocabulary, &path.display().to_string()).map(Tokenizer::from)
 }

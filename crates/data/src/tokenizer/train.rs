@@ -1,6 +1,7 @@
 //! Training a tokenizer.
 
-use super::{EOS, Tokenizer, UNK, guard};
+use super::json::{Json, guard};
+use super::{EOS, Tokenizer, UNK};
 use crate::{Error, Result, TokenizerConfig, TokenizerKind};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -40,7 +41,7 @@ impl Tokenizer {
             TokenizerKind::Char => char(config, lines),
         });
         let inner = inner.map_err(|message| Error::Training { message })?;
-        Self::adopt(Ok(inner), "the trained tokenizer")
+        Json::adopt(Ok(inner), "the trained tokenizer").map(Self::from)
     }
 }
 

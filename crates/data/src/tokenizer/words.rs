@@ -1,13 +1,14 @@
 //! Encoding each distinct word once. Text repeats its words, and encoding a word is slow.
 
-use super::{Tokenizer, train};
+use super::json::Json;
+use super::train;
 use crate::Result;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-impl Tokenizer {
-    /// The same as [`Tokenizer::encode`] of every line, if the tokenizer is [`separable`] and no line has a
+impl Json {
+    /// The same as [`Json::encode`] of every line, if the tokenizer is [`separable`] and no line has a
     /// literal `▁`.
     pub(super) fn encode_words(&self, lines: &[&str]) -> Result<Vec<Vec<u32>>> {
         let mut index = HashMap::new();
@@ -25,7 +26,7 @@ impl Tokenizer {
                 let (_eos, word) = encoded[index[word]].split_last().unwrap_or((&0, &[]));
                 ids.extend_from_slice(word);
             }
-            ids.push(self.eos);
+            ids.push(self.specials.eos);
             ids
         };
         Ok(lines.iter().map(line).collect())

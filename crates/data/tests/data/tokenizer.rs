@@ -179,7 +179,7 @@ fn text_cannot_inject_special_tokens() {
             };
             // Trained on little else, so that these strings would be merged first.
             let trained = train(&config, &attack.repeat(50));
-            let loaded = Tokenizer::from_json(trained.to_json()).unwrap();
+            let loaded = Tokenizer::from_json(trained.to_json().unwrap()).unwrap();
             assert_eq!(trained.pad() as usize, trained.vocab_size() - 1);
             for tokenizer in [trained, loaded] {
                 let batch = tokenizer.encode_batch(&attack).unwrap();
@@ -273,12 +273,12 @@ fn every_kind_can_convert_to_lower_case() {
 #[test]
 fn the_json_tells_other_programs_to_add_eos() {
     let tokenizer = train(&config(TokenizerKind::Bpe), &corpus().source);
-    let other: tokenizers::Tokenizer = tokenizer.to_json().parse().unwrap();
+    let other: tokenizers::Tokenizer = tokenizer.to_json().unwrap().parse().unwrap();
     let line = "the dog sings loudly.";
     let encoding = other.encode(line, true).unwrap();
     assert_eq!(encoding.get_ids(), tokenizer.encode(line).unwrap());
     assert_eq!(other.decode(encoding.get_ids(), true).unwrap(), line);
-    let json: Value = serde_json::from_str(tokenizer.to_json()).unwrap();
+    let json: Value = serde_json::from_str(tokenizer.to_json().unwrap()).unwrap();
     assert_eq!(json["post_processor"]["type"], "TemplateProcessing");
 }
 
@@ -288,7 +288,7 @@ fn saving_and_loading_change_nothing() {
     for kind in ALL {
         let path = dir.path().join("tokenizer.json");
         let tokenizer = train(&config(kind), &TRICKY);
-        tokenizer.save(&path).unwrap();
+        std::fs::write(&path, tokenizer.to_json().unwrap()).unwrap();
         let loaded = Tokenizer::load(&path).unwrap();
         assert_eq!(loaded.to_json(), tokenizer.to_json(), "{kind:?}");
         for line in TRICKY {

@@ -9,6 +9,7 @@
 //! | `bundle_config`, `generation_config` | `config.json` and `generation_config.json` of a bundle |
 //! | `manifest`, `provenance`, `trainer_state` | those files of a checkpoint |
 //! | `safetensors` | `model.safetensors` and `optimizer.safetensors` |
+//! | `torch_bin`, `weights_index` | `pytorch_model.bin`; the index of a model in shards |
 //! | `ctranslate2` | `model.bin` of CTranslate2 |
 //! | `event_log` | `metrics.jsonl` of a run |
 //! | `metrics` | text that is scored |
@@ -30,9 +31,11 @@ mod provenance;
 mod safetensors;
 mod set;
 mod tokenizer;
+mod torch_bin;
 mod train_tokenizer;
 mod train_unigram;
 mod trainer_state;
+mod weights_index;
 
 use crate::Target;
 
@@ -58,6 +61,8 @@ pub const TARGETS: &[Target] = targets![
     provenance,
     trainer_state,
     safetensors,
+    torch_bin,
+    weights_index,
     ctranslate2,
     event_log,
     metrics,

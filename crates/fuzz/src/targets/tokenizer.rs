@@ -25,6 +25,7 @@ pub(super) fn run(bytes: &[u8]) {
     let _ = tokenizer.encode_batch(&LINES);
     let every: Vec<u32> = (0..tokenizer.vocab_size() as u32).take(500).collect();
     let _ = tokenizer.decode(&every);
-    let again = Tokenizer::from_json(tokenizer.to_json()).expect("what is written is read");
+    let again =
+        Tokenizer::from_json(tokenizer.to_json().expect("JSON")).expect("what is written is read");
     assert_eq!(again.to_json(), tokenizer.to_json());
 }

@@ -44,6 +44,7 @@ pub(super) fn check(kind: TokenizerKind, bytes: &[u8]) {
     if choice & 32 == 0 {
         return; // reading takes as long as all the rest
     }
-    let again = Tokenizer::from_json(tokenizer.to_json()).expect("what was trained is read");
+    let again =
+        Tokenizer::from_json(tokenizer.to_json().expect("JSON")).expect("what was trained is read");
     assert_eq!(again, tokenizer);
 }

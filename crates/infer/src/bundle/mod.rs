@@ -73,10 +73,8 @@ impl Bundle {
             (GENERATION_CONFIG.to_string(), config::json(&generation)),
             (Self::WEIGHTS.to_string(), safetensors::to_bytes(tensors)?),
         ];
-        files.extend(tokenizers.files().into_iter().map(|(name, tokenizer)| {
-            let json = tokenizer.to_json().as_bytes();
-            (name.to_string(), json.to_vec())
-        }));
+        let named = tokenizers.files().into_iter();
+        files.extend(named.map(|(name, bytes)| (name.to_string(), bytes)));
         Ok(files)
     }
 }

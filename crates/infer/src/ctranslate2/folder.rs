@@ -71,8 +71,8 @@ pub fn write_folder(
         }
         _ => write(SHARED, &json(&words(target)?))?,
     }
-    for (name, tokenizer) in tokenizers.files() {
-        write(name, tokenizer.to_json().as_bytes())?;
+    for (name, bytes) in tokenizers.files() {
+        write(name, &bytes)?;
     }
     // A longer input or output is an error of CTranslate2.
     let longest = [

@@ -17,6 +17,7 @@ mod sharded;
 mod torch;
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 
 use candle_core::{Device, Tensor};
@@ -25,6 +26,7 @@ pub use index::WeightsIndex;
 pub use safetensors::{WeightsFile, parse_tensors};
 pub use torch::TorchFile;
 
+use crate::file::open_regular;
 use crate::{Error, Result};
 pub(crate) use floats::read_floats;
 use sharded::Sharded;
@@ -65,8 +67,19 @@ pub fn open_weights(folder: &Path) -> Result<Box<dyn TensorSource>> {
     }
 }
 
+/// How the text file begins that Git keeps in place of a large one.
+const LFS_POINTER: &[u8] = b"version https://git-lfs.";
+
 /// One file of weights, of the kind that its name says.
 fn open_file(path: &Path) -> Result<Box<dyn TensorSource>> {
+    let failed = |source| Error::read(path, source);
+    let file = open_regular(path).map_err(failed)?;
+    let mut begin = Vec::new();
+    let read = file.take(LFS_POINTER.len() as u64).read_to_end(&mut begin);
+    read.map_err(failed)?;
+    if begin == LFS_POINTER {
+        return Err(Error::LfsPointer(path.into()));
+    }
     Ok(match path.extension() {
         Some(extension) if extension == "safetensors" => Box::new(WeightsFile::open(path)?),
         _ => Box::new(TorchFile::open(path)?),

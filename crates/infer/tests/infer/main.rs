@@ -6,4 +6,6 @@ mod command; // the binary's output, error messages and exit codes
 mod fixture; // a tiny bundle with random weights
 mod hardening; // what attacks have found
 mod heatmap; // layout, scripts and escaping of labels
+mod torch; // files of torch.save, whole, damaged and hostile
 mod translate; // translating and evaluating lines
+mod weights; // the weights of a folder, in one file or in shards

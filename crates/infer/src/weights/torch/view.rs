@@ -42,9 +42,9 @@ impl View {
             count
                 .filter(|count| *count <= numbers)
                 .ok_or_else(outside)?;
-            let steps = shape.iter().zip(strides);
-            let last = steps.fold(Some(0u64), |last, (d, stride)| {
-                last?.checked_add((d - 1).checked_mul(*stride)?)
+            let mut steps = shape.iter().zip(strides);
+            let last = steps.try_fold(0u64, |last, (d, stride)| {
+                last.checked_add((d - 1).checked_mul(*stride)?)
             });
             let end = last.and_then(|last| last.checked_add(1)?.checked_add(offset));
             end.filter(|end| *end <= numbers).ok_or_else(outside)?;
@@ -81,7 +81,7 @@ impl View {
 
     /// Its numbers in the order of its shape, from all those in its span.
     pub(super) fn gather(&self, span: Vec<f32>) -> Vec<f32> {
-        if self.is_contiguous() || span.is_empty() {
+        if span.is_empty() || self.is_contiguous() {
             return span;
         }
         let mut values = Vec::with_capacity(self.shape.iter().product());

@@ -1,0 +1,264 @@
+//! Tokens that are added to a vocabulary: words, and tags such as `>>de<<`.
+
+use super::json::Json;
+use super::sentencepiece::SPACE;
+use super::spm::is_tag;
+use super::vocabulary::Vocabulary;
+use super::{Engine, PAD, Tokenizer, Tokenizers};
+use crate::{Error, Result};
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What continues a word, so that `Writer` is not found in `Writers`.
+const LETTER: &str = r"[\p{L}\p{M}\p{N}_]";
+
+impl Tokenizers {
+    /// These tokenizers with more tokens, on both sides. Old tokens keep their ids, except for `<pad>`, which
+    /// stays the last one; text without the new words is encoded as before.
+    ///
+    /// A tag such as `>>de<<` is found at the beginning of a line, and is the token `>>de<<`. Anything else is a
+    /// word. Where tokens mark the space before a word, its token is marked too: `Writer` becomes `▁Writer`,
+    /// and is found after a space and at the beginning of a line. SentencePiece models find it also at the
+    /// beginning of a longer word.
+    ///
+    /// It is an error if a token exists already, if it is empty or has white space, control characters or
+    /// `▁`, or if the tokenizer would change it, for example to lower case.
+    pub fn with_added(&self, tokens: &[String]) -> Result<Self> {
+        let more = |tokenizer: &Tokenizer| tokenizer.with_added(tokens);
+        Ok(match self {
+            Self::Joint(both) => Self::Joint(more(both)?),
+            Self::Shared { source, target } => Self::Shared {
+                source: more(source)?,
+                target: more(target)?,
+            },
+            Self::Separate { source, target } => Self::Separate {
+                source: more(source)?,
+                target: more(target)?,
+            },
+            Self::TargetOnly(target) => Self::TargetOnly(more(target)?),
+        })
+    }
+}
+
+impl Tokenizer {
+    fn with_added(&self, tokens: &[String]) -> Result<Self> {
+        let mark = match &self.engine {
+            Engine::Json(json) => mark(&parts(json)?),
+            Engine::SentencePiece(_) => SPACE,
+        };
+        let named: Vec<(&str, String)> = tokens
+            .iter()
+            .map(|token| match is_tag(token) {
+                true => (&**token, token.clone()),
+                false => (&**token, format!("{mark}{token}")),
+            })
+            .collect();
+        let mut seen = HashSet::new();
+        for (token, name) in &named {
+            let is_invalid = |c: char| c.is_whitespace() || c.is_control() || SPACE.contains(c);
+            let wrong = if token.is_empty() {
+                "it is empty"
+            } else if token.contains(is_invalid) {
+                "it has white space, a control character or ▁"
+            } else if self.id(name).or(self.id(token)).is_some() {
+                "it is a token already"
+            } else if !seen.insert(token) {
+                "it is given twice"
+            } else {
+                continue;
+            };
+            return Err(refused(token, wrong));
+        }
+        let words = named
+            .iter()
+            .map(|(token, _)| *token)
+            .filter(|token| !is_tag(token));
+        let words: Vec<&str> = words.collect();
+        let names = named.iter().map(|(_, name)| name.clone());
+        let more = match &self.engine {
+            Engine::Json(json) => json.with_added(&words, names)?.into(),
+            Engine::SentencePiece(spm) => {
+                let old = spm.vocabulary.tokens().iter().filter(|token| *token != PAD);
+                let tokens = old.cloned().chain(names).chain([PAD.to_string()]).collect();
+                let vocabulary = Vocabulary::new(tokens).map_err(|e| refused("", &e))?;
+                spm.extended(&words, Arc::new(vocabulary))?.into()
+            }
+        };
+        self.verify(&more, &named)?;
+        Ok(more)
+    }
+
+    /// Checks that old tokens have kept their ids, and that new ones are found in text.
+    fn verify(&self, more: &Self, named: &[(&str, String)]) -> Result<()> {
+        let is_moved = (0..self.pad()).any(|id| self.token(id) != more.token(id));
+        for (id, (token, name)) in (self.pad()..).zip(named) {
+            if is_moved || more.id(name) != Some(id) {
+                return Err(refused(token, "the ids of other tokens would change"));
+            }
+            if more.encode(token)? != [id, more.eos()] {
+                return Err(refused(token, "the tokenizer splits or changes it"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Json {
+    /// This tokenizer with these words, and these names of words and tags in its vocabulary.
+    fn with_added(&self, words: &[&str], names: impl Iterator<Item = String>) -> Result<Self> {
+        let mut parts = parts(self)?;
+        let mark = mark(&parts);
+        let kind = parts["model"]["type"]
+            .as_str()
+            .unwrap_or_default()
+            .to_string();
+        // Added tokens lie after the model's vocabulary, and would move if it grew. So they become a part of it.
+        let mut added = self
+            .inner
+            .get_added_tokens_decoder()
+            .into_iter()
+            .collect::<Vec<_>>();
+        added.sort_by_key(|(id, _)| *id);
+        let size = self.inner.get_vocab_size(false) as u32;
+        let after = added.iter().filter(|(id, _)| *id >= size);
+        let after = after.map(|(_, token)| token.content.clone());
+        let names: Vec<String> = names.collect();
+        let vocabulary = &mut parts["model"]["vocab"];
+        remove_pad(vocabulary);
+        for name in after
+            .filter(|name| name != PAD)
+            .chain(names.iter().cloned())
+        {
+            push(
+                vocabulary,
+                &name,
+                words.iter().any(|word| name == format!("{mark}{word}")),
+            );
+        }
+        if let Some(added) = parts["added_tokens"].as_array_mut() {
+            added.retain(|token| token["content"] != PAD);
+            let tags = names.iter().filter(|name| is_tag(name)).map(|tag| {
+                json!({"id": self.vocab_size, "content": tag, "single_word": false, "lstrip": false,
+                       "rstrip": false, "normalized": false, "special": false})
+            });
+            added.extend(tags);
+        }
+        if let Some(word) = words.first() {
+            match &*kind {
+                "Unigram" | "WordLevel" => {}
+                "BPE" => isolate(&mut parts, words, mark)?,
+                _ => {
+                    return Err(refused(
+                        word,
+                        &format!("a {kind} tokenizer cannot be extended"),
+                    ));
+                }
+            }
+        }
+        Self::parse(
+            parts.to_string().as_bytes(),
+            "the tokenizer with added tokens",
+        )
+    }
+}
+
+/// Lets a BPE tokenizer split words from the text around them, and take whole what is in its vocabulary. That
+/// changes no other text: merges always lead from the characters of a token to the token.
+///
+/// Tokens that are added to the library's tokenizer itself would not do: what follows such a token is a text of
+/// its own, so that the full stop after the word would get the mark of a space.
+fn isolate(parts: &mut Value, words: &[&str], mark: &str) -> Result<()> {
+    let escaped: Vec<String> = words.iter().map(|word| escape(word)).collect();
+    let before = if mark.is_empty() {
+        format!("(?<!{LETTER})")
+    } else {
+        mark.to_string()
+    };
+    let pattern = format!("{before}(?:{})(?!{LETTER})", escaped.join("|"));
+    let split = json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false});
+    let steps = match parts["pre_tokenizer"].take() {
+        Value::Null => vec![split],
+        mut sequence if sequence["type"] == "Sequence" => {
+            let steps = sequence["pretokenizers"].as_array_mut().map(std::mem::take);
+            steps
+                .unwrap_or_default()
+                .into_iter()
+                .chain([split])
+                .collect()
+        }
+        single => vec![single, split],
+    };
+    let known = |step: &Value| {
+        ["Metaspace", "Split"]
+            .iter()
+            .any(|kind| step["type"] == **kind)
+    };
+    if !steps.iter().all(known) {
+        let message = "the pre-tokenizer is neither Metaspace nor none";
+        return Err(refused(words.first().unwrap_or(&""), message));
+    }
+    parts["pre_tokenizer"] = json!({"type": "Sequence", "pretokenizers": steps});
+    parts["model"]["ignore_merges"] = true.into();
+    Ok(())
+}
+
+/// A regular expression that matches this text.
+fn escape(text: &str) -> String {
+    let escaped = text.chars().flat_map(|c| {
+        let slash = c.is_ascii_punctuation().then_some('\\');
+        slash.into_iter().chain([c])
+    });
+    escaped.collect()
+}
+
+/// `▁` if that marks the space before a word in the tokens, otherwise nothing.
+fn mark(parts: &Value) -> &'static str {
+    let pre_tokenizer = &parts["pre_tokenizer"];
+    let steps = pre_tokenizer["pretokenizers"].as_array();
+    let mut steps = steps.into_iter().flatten().chain([pre_tokenizer]);
+    if steps.any(|step| step["type"] == "Metaspace") {
+        SPACE
+    } else {
+        ""
+    }
+}
+
+/// Appends a token to the vocabulary of a model: an object of ids, or a list of scores.
+fn push(vocabulary: &mut Value, token: &str, is_word: bool) {
+    match vocabulary {
+        Value::Object(ids) => {
+            ids.insert(token.into(), ids.len().into());
+        }
+        Value::Array(pieces) => {
+            // A word wins with the highest score. Others are not looked for: as low as an existing one.
+            let scores = pieces.iter().filter_map(|piece| piece[1].as_f64());
+            let lowest = scores.fold(0.0, f64::min);
+            pieces.push(json!([token, if is_word { 0.0 } else { lowest }]));
+        }
+        _ => {}
+    }
+}
+
+/// Removes `<pad>`, which is the last one.
+fn remove_pad(vocabulary: &mut Value) {
+    match vocabulary {
+        Value::Object(ids) => {
+            ids.remove(PAD);
+        }
+        Value::Array(pieces) => pieces.retain(|piece| piece[0] != PAD),
+        _ => {}
+    }
+}
+
+fn parts(json: &Json) -> Result<Value> {
+    let parsed = serde_json::from_str(&json.text);
+    parsed.map_err(|e| refused("", &e.to_string()))
+}
+
+fn refused(token: &str, message: &str) -> Error {
+    Error::AddedToken {
+        token: token.into(),
+        message: message.into(),
+    }
+}

@@ -1,0 +1,97 @@
+//! The segmentation with the highest sum of scores.
+//!
+//! Sums are rounded to `f32` and compared in `f64`, as in SentencePiece, so that also the segmentations whose
+//! sums are nearly equal are the same.
+
+use super::proto::{Kind, Piece};
+use super::trie::Trie;
+
+/// How much worse than the worst piece an unknown character is.
+const UNKNOWN_PENALTY: f32 = 10.0;
+
+pub(super) struct Unigram {
+    pieces: Trie,
+    scores: Vec<Score>,
+    unknown: f32, // the score of an unknown character
+    highest: f32,
+}
+
+#[derive(Clone, Copy)]
+enum Score {
+    Normal(f32),
+    UserDefined,
+}
+
+/// The last piece of the best segmentation that ends at a place.
+#[derive(Clone, Copy)]
+struct Best {
+    score: f32,
+    begin: usize,
+    piece: Option<u32>,
+}
+
+impl Unigram {
+    pub(super) fn new(pieces: &[Piece]) -> Self {
+        let text = |piece: &&(u32, &Piece)| piece.1.kind.is_text() && piece.1.kind != Kind::Unused;
+        let numbered: Vec<_> = (0..).zip(pieces).collect();
+        let trie = Trie::new(
+            numbered
+                .iter()
+                .filter(text)
+                .map(|(id, p)| (p.text.as_bytes(), *id)),
+        );
+        let normal = || pieces.iter().filter(|piece| piece.kind == Kind::Normal);
+        let lowest = normal().fold(f32::MAX, |lowest, piece| lowest.min(piece.score));
+        let scores = pieces.iter().map(|piece| match piece.kind {
+            Kind::UserDefined => Score::UserDefined,
+            _ => Score::Normal(piece.score),
+        });
+        Self {
+            pieces: trie,
+            scores: scores.collect(),
+            unknown: lowest - UNKNOWN_PENALTY,
+            highest: normal().fold(f32::MIN_POSITIVE, |highest, piece| highest.max(piece.score)),
+        }
+    }
+
+    /// The ends of the pieces of a text and their ids; none for an unknown character.
+    pub(super) fn segment(&self, text: &str) -> Vec<(usize, Option<u32>)> {
+        let mut best: Vec<Option<Best>> = vec![None; text.len() + 1];
+        let offer = |best: &mut [Option<Best>], end: usize, score: f64, begin, piece| {
+            let place = &mut best[end];
+            if place.is_none_or(|best| score > f64::from(best.score)) {
+                let score = score as f32;
+                *place = Some(Best {
+                    score,
+                    begin,
+                    piece,
+                });
+            }
+        };
+        for (begin, character) in text.char_indices() {
+            let here = best[begin].map_or(0.0, |best| best.score);
+            let next = begin + character.len_utf8();
+            let mut is_known = false;
+            for (length, id) in self.pieces.prefixes(&text.as_bytes()[begin..]) {
+                let score = match self.scores[id as usize] {
+                    Score::Normal(score) => f64::from(score),
+                    Score::UserDefined => f64::from(length as f32 * self.highest) - 0.1,
+                };
+                let (end, piece) = (begin + length, Some(id));
+                offer(&mut best, end, score + f64::from(here), begin, piece);
+                is_known |= end == next;
+            }
+            if !is_known {
+                offer(&mut best, next, f64::from(self.unknown + here), begin, None);
+            }
+        }
+        let mut segments = Vec::new();
+        let mut end = text.len();
+        while let Some(last) = best[end] {
+            segments.push((end, last.piece));
+            end = last.begin;
+        }
+        segments.reverse();
+        segments
+    }
+}

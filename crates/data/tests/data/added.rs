@@ -1,0 +1,271 @@
+//! Words and tags that are added to tokenizers.
+
+use crate::sentencepiece::{model, tokenizer};
+use crate::{corpus, folder, strings};
+use attend_data::{EOS, Error, PAD, Tokenizer, TokenizerConfig, TokenizerKind, Tokenizers, UNK};
+use serde_json::json;
+
+/// Tokenizers of every kind that words can be added to, with the mark of a space in their tokens.
+fn all() -> Vec<(&'static str, Tokenizers, &'static str)> {
+    use TokenizerKind::{Bpe, Char, Unigram, Word};
+    let trained = |kind| {
+        let config = TokenizerConfig {
+            kind,
+            vocab_size: 200,
+            min_frequency: 1,
+            ..Default::default()
+        };
+        Tokenizers::train(&config, &corpus(), &()).unwrap()
+    };
+    let separate = Tokenizers::Separate {
+        source: tokenizer("unigram"),
+        target: tokenizer("bpe_bytes"),
+    };
+    vec![
+        ("bpe", trained(Bpe), "▁"),
+        ("unigram", trained(Unigram), "▁"),
+        ("word", trained(Word), ""),
+        ("char", trained(Char), ""),
+        (
+            "SentencePiece unigram",
+            Tokenizers::Joint(tokenizer("unigram")),
+            "▁",
+        ),
+        (
+            "SentencePiece nfkc",
+            Tokenizers::Joint(tokenizer("unigram_nmt_nfkc")),
+            "▁",
+        ),
+        (
+            "SentencePiece bpe",
+            Tokenizers::Joint(tokenizer("bpe_bytes")),
+            "▁",
+        ),
+        ("separate", separate, "▁"),
+    ]
+}
+
+/// The tokenizers of both sides, before and after.
+fn sides<'a>(old: &'a Tokenizers, new: &'a Tokenizers) -> [(&'a Tokenizer, &'a Tokenizer); 2] {
+    [
+        (old.source().unwrap(), new.source().unwrap()),
+        (old.target(), new.target()),
+    ]
+}
+
+#[test]
+fn new_tokens_are_last_but_for_pad_and_old_ids_stay() {
+    for (name, tokenizers, mark) in all() {
+        let more = tokenizers
+            .with_added(&strings(&["Writer", ">>de<<", "Äther2"]))
+            .unwrap();
+        assert_eq!(more.is_joint(), tokenizers.is_joint());
+        for (old, new) in sides(&tokenizers, &more) {
+            assert_eq!(new.vocab_size(), old.vocab_size() + 3, "{name}");
+            for id in 0..old.pad() {
+                assert_eq!(new.token(id), old.token(id), "{name}");
+            }
+            let added = [0, 1, 2, 3].map(|i| new.token(old.pad() + i).unwrap());
+            let expected = [
+                format!("{mark}Writer"),
+                ">>de<<".into(),
+                format!("{mark}Äther2"),
+                PAD.into(),
+            ];
+            assert_eq!(added, expected, "{name}");
+            assert_eq!(new.pad(), old.pad() + 3);
+            assert_eq!((new.eos(), new.unk()), (old.eos(), old.unk()));
+        }
+        let dir = folder(&[]);
+        more.save(dir.path()).unwrap();
+        assert_eq!(Tokenizers::load(dir.path()).unwrap(), more, "{name}");
+    }
+}
+
+#[test]
+fn a_new_word_is_one_token_wherever_it_stands() {
+    for (name, tokenizers, _) in all() {
+        let more = tokenizers.with_added(&strings(&["Writer"])).unwrap();
+        for (old, new) in sides(&tokenizers, &more) {
+            let id = old.pad();
+            for line in [
+                "Writer",
+                "the Writer is",
+                "Writer the",
+                "the Writer",
+                "Writer Writer",
+            ] {
+                let ids = new.encode(line).unwrap();
+                let count = ids.iter().filter(|i| **i == id).count();
+                assert_eq!(count, line.matches("Writer").count(), "{name} {line}");
+                assert_eq!(ids, new.encode_batch(&[line]).unwrap()[0], "{name}");
+                if name != "word" {
+                    assert_eq!(new.decode(&ids).unwrap(), line, "{name}");
+                }
+            }
+            if name != "word" {
+                for line in ["the Writer.", "the Writer, and the man."] {
+                    let ids = new.encode(line).unwrap();
+                    assert!(ids.contains(&id), "{name}");
+                    assert_eq!(new.decode(&ids).unwrap(), line, "{name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn other_text_is_encoded_as_before() {
+    let corpus = corpus();
+    let odd = [
+        "",
+        " ",
+        "write writer",
+        "a<b </s>",
+        "Wr iter",
+        "▁",
+        "the dog 龍",
+        "e\u{301}",
+    ];
+    for (name, tokenizers, _) in all() {
+        let more = tokenizers
+            .with_added(&strings(&["Writer", "C++", ">>de<<"]))
+            .unwrap();
+        for (old, new) in sides(&tokenizers, &more) {
+            let lines = corpus
+                .source
+                .iter()
+                .chain(&corpus.target)
+                .map(String::as_str)
+                .chain(odd);
+            for line in lines {
+                let change = |id: u32| if id == old.pad() { new.pad() } else { id };
+                let ids: Vec<u32> = old.encode(line).unwrap().into_iter().map(change).collect();
+                assert_eq!(new.encode(line).unwrap(), ids, "{name} {line:?}");
+                assert_eq!(
+                    new.decode(&ids).unwrap(),
+                    old.decode(&ids).unwrap(),
+                    "{name} {line:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_new_tag_is_one_token_at_the_beginning_of_a_line() {
+    for (name, tokenizers, _) in all() {
+        let more = tokenizers.with_added(&strings(&[">>de<<"])).unwrap();
+        for (old, new) in sides(&tokenizers, &more) {
+            let expected = [&[old.pad()], &old.encode("the dog").unwrap()[..]].concat();
+            // Where white space is kept, the space after the tag is a token.
+            let dogs = ["the dog", " the dog"].map(|line| old.encode(line).unwrap());
+            if dogs[0] == dogs[1] {
+                assert_eq!(new.encode(">>de<< the dog").unwrap(), expected, "{name}");
+            }
+            assert_eq!(new.encode(">>de<<the dog").unwrap(), expected, "{name}");
+            assert_eq!(
+                new.encode(">>de<<").unwrap(),
+                [old.pad(), new.eos()],
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn tokens_can_be_added_again() {
+    for (name, tokenizers, _) in all() {
+        let once = tokenizers
+            .with_added(&strings(&[">>de<<", "Writer"]))
+            .unwrap();
+        let twice = once.with_added(&strings(&["Reader", ">>fr<<"])).unwrap();
+        for (old, new) in sides(&tokenizers, &twice) {
+            let first = old.pad();
+            for (token, id) in [(">>de<<", 0), ("Writer", 1), ("Reader", 2), (">>fr<<", 3)] {
+                assert_eq!(
+                    new.encode(token).unwrap(),
+                    [first + id, new.eos()],
+                    "{name}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_token_that_cannot_be_added_is_named_with_the_reason() {
+    for (name, tokenizers, _) in all() {
+        for (tokens, expected) in [
+            (&[""][..], "cannot add the token \"\": it is empty"),
+            (&["a b"], "cannot add the token \"a b\": it has white space"),
+            (&["a\u{7}"], "a control character"),
+            (&["▁a"], "or ▁"),
+            (
+                &["Writer", "Writer"],
+                "cannot add the token \"Writer\": it is given twice",
+            ),
+            (
+                &["Writer", EOS],
+                "cannot add the token \"</s>\": it is a token already",
+            ),
+            (&[UNK], "it is a token already"),
+        ] {
+            let error = tokenizers.with_added(&strings(tokens)).unwrap_err();
+            assert!(error.to_string().contains(expected), "{name} {error}");
+            assert!(error.hint().is_some());
+        }
+        let once = tokenizers.with_added(&strings(&["Writer"])).unwrap();
+        let error = once.with_added(&strings(&["Writer"])).unwrap_err();
+        assert!(error.to_string().contains("already"), "{name}");
+    }
+}
+
+#[test]
+fn a_word_that_the_tokenizer_would_change_is_refused() {
+    let config = TokenizerConfig {
+        lowercase: true,
+        ..Default::default()
+    };
+    let lower = Tokenizers::train(&config, &corpus(), &()).unwrap();
+    let normalised = Tokenizers::Joint(tokenizer("unigram_nmt_nfkc"));
+    for (tokenizers, word) in [(lower, "Writer"), (normalised, "ﬁne")] {
+        let error = tokenizers.with_added(&strings(&[word])).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("the tokenizer splits or changes it"),
+            "{error}"
+        );
+    }
+    let char = Tokenizers::Joint(tokenizer("char"));
+    let error = char.with_added(&strings(&["Writer"])).unwrap_err();
+    assert!(
+        error.to_string().contains("a char model has no words"),
+        "{error}"
+    );
+    assert!(char.with_added(&strings(&[">>de<<"])).is_ok());
+}
+
+#[test]
+fn both_sides_of_a_shared_vocabulary_get_the_same_ids() {
+    let vocab = json!({"</s>": 0, "<unk>": 1, "▁the": 2, ">>de<<": 3, "<pad>": 4}).to_string();
+    let files = [
+        ("source.spm", model("unigram")),
+        ("target.spm", model("bpe_bytes")),
+        ("vocab.json", vocab.into_bytes()),
+    ];
+    let files = files.each_ref().map(|(name, bytes)| (*name, &bytes[..]));
+    let tokenizers = Tokenizers::load(folder(&files).path()).unwrap();
+    let more = tokenizers
+        .with_added(&strings(&["Writer", ">>fr<<"]))
+        .unwrap();
+    assert!(matches!(more, Tokenizers::Shared { .. }));
+    assert_eq!(
+        more.source().unwrap().encode(">>fr<< the Writer").unwrap(),
+        [5, 2, 4, 0]
+    );
+    assert_eq!(more.target().encode("the Writer").unwrap(), [2, 4, 0]);
+    let error = tokenizers.with_added(&strings(&[">>de<<"])).unwrap_err();
+    assert!(matches!(error, Error::AddedToken { .. }));
+}
