@@ -136,19 +136,11 @@ fn search_options_take_effect() {
         run(&["--composed", "--threads", "1", "--device", "cpu"]),
         run(&[])
     );
-    let stopped = |early| {
-        run(&[
-            "--scores",
-            "--length-penalty",
-            "4",
-            "--early-stopping",
-            early,
-        ])
-    };
-    assert_eq!(
-        stopped("false"),
-        run(&["--scores", "--length-penalty", "4"])
-    );
+    let penalty = ["--scores", "--length-penalty", "4"];
+    let stopped = |early| run(&[&penalty[..], &["--early-stopping", early]].concat());
+    assert_eq!(stopped("false"), run(&penalty));
+    let score = |line: String| -> f64 { line.split('\t').next().unwrap().parse().unwrap() };
+    assert!(score(stopped("true")) <= score(stopped("false")));
     let penalised = |a| run(&["--length-penalty", a, "--scores"]);
     assert_ne!(penalised("-1"), penalised("2"));
     // Of one translation with n tokens, log-probability / ((5 + n) / 6) and log-probability / n.

@@ -92,6 +92,7 @@ impl Fixture {
             tokenizers,
             decode: DecodeConfig {
                 max_length: 30,
+                early_stopping: !joint,
                 ..DecodeConfig::default()
             },
             model,
