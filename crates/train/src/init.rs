@@ -12,12 +12,13 @@ use serde::Serialize;
 use toml::Table;
 
 use crate::freeze::without_layer;
-use crate::{Error, Result};
+use crate::{Config, Error, Result, differences};
 
 /// The weights and the tokenizers of a model that was trained before.
 pub(crate) struct Init {
     path: PathBuf,
     pub(crate) tokenizers: Tokenizers,
+    model: ModelConfig,
     tensors: HashMap<String, Tensor>,
 }
 
@@ -56,7 +57,19 @@ impl Init {
             path: path.into(),
             tensors: tensors.collect(),
             tokenizers: bundle.tokenizers,
+            model: bundle.config.model,
         })
+    }
+
+    /// Says what a config sets otherwise than this model's.
+    pub(crate) fn report_differences(&self, config: &Config) {
+        let as_there = Config {
+            model: self.model.clone(),
+            ..config.clone()
+        };
+        for difference in differences(&as_there, config) {
+            tracing::info!("other than there: {difference}");
+        }
     }
 
     /// The weights that a new model begins with: those of the same name and shape, with new rows for new tokens, and

@@ -211,7 +211,10 @@ impl Initialization {
                 let named = |weight: &Weight| (weight.name().to_string(), weight.value().detach());
                 weights.map(named).collect()
             }
-            Self::From(init) => init.weights(&*random()?, tokenizers)?,
+            Self::From(init) => {
+                init.report_differences(config);
+                init.weights(&*random()?, tokenizers)?
+            }
             Self::Checkpoint(weights) => {
                 let shapes = weights.iter();
                 let shapes = shapes.map(|(name, tensor)| (name.clone(), tensor.dims().to_vec()));

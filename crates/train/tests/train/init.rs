@@ -50,7 +50,7 @@ fn training_starts_from_the_weights_the_tokenizer_and_the_model_of_another_run()
     tiny.write("tuning.toml", tuning(""));
     let talk = stderr(&tiny.must(&["run", "tuning.toml"]));
     assert!(
-        talk.contains("base: 50 weights taken, 0 new, 0 left out"),
+        talk.contains("base: 69 weights taken, 0 new, 0 left out"),
         "{talk}"
     );
     assert_eq!(
@@ -84,7 +84,7 @@ fn keys_that_are_written_win_and_what_does_not_fit_is_accounted_for() {
     // The encoder's second layer is new (16), and so are the feed-forward weights of the other two layers, but for
     // the outer biases (3 each); the base's decoder has a second layer (26).
     assert!(
-        talk.contains("base: 18 weights taken, 22 new, 32 left out"),
+        talk.contains("base: 37 weights taken, 22 new, 32 left out"),
         "{talk}"
     );
     assert!(
@@ -96,6 +96,9 @@ fn keys_that_are_written_win_and_what_does_not_fit_is_accounted_for() {
         config.contains("dropout = 0.25") && config.contains("d_model = 16"),
         "{config}"
     );
+
+    let said = "other than there: model.transformer.dropout: 0.1 → 0.25";
+    assert!(talk.contains(said), "{talk}");
 
     tiny.write("other.toml", tuning("[model.recurrent]\ncell = \"gru\"\n"));
     let talk = stderr(&tiny.train(&["run", "other.toml", "--set", "out=other"]));
