@@ -27,9 +27,9 @@ fn numbers<const N: usize>(
     number: impl Fn([u8; N]) -> f32,
 ) -> io::Result<Vec<f32>> {
     let mut values = Vec::with_capacity(bytes.limit() as usize / N);
-    let mut chunk = vec![0; CHUNK];
+    let mut chunk = vec![0; CHUNK.min(bytes.limit() as usize)];
     while bytes.limit() > 0 {
-        let size = CHUNK.min(bytes.limit() as usize);
+        let size = chunk.len().min(bytes.limit() as usize);
         bytes.read_exact(&mut chunk[..size])?;
         let numbers = chunk[..size].as_chunks::<N>().0.iter();
         values.extend(numbers.map(|bytes| number(*bytes)));
