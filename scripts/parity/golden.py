@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 
 import torch
-from models import Size, fresh, new_model, raise_eos, randomize, save, write_tokenizer
+from models import Size, fresh, new_model, raise_eos, randomize, save, write_fast_tokenizer, write_tokenizer
 from peers import BEAM, EARLY, GREEDY, ROOT, Transformers, quiet, read_lines
 from judge import closest_decision
 
@@ -31,24 +31,27 @@ ODD = [
     "  two   spaces and a no\u00a0break space ",
     "the \ufb01ve \uff21pples, cafe\u0301 \u2026",
     "\u6771\u4eac \U0001f642 the dog",
-    "the dog </s> sleeps <unk> here",
+    "1,000.50 - x_y % 'quoted'",
     ">>xx<< a cat",
 ]
 
-# variant: (seed, options of the tokenizer and of the model, stored as)
+# The search for varied outputs starts at these seeds, which have them.
 VARIANTS = {
-    "relu": dict(),
-    "swish": dict(activation="swish", dtype=torch.float16),
-    "gelu_bias": dict(activation="gelu", logits_bias=True, dtype=torch.float16),
-    "separate": dict(separate=True, dtype=torch.float16),
-    "old_style": dict(activation="swish", old=True, weights="zip", dtype=torch.float16),
-    "legacy_bin": dict(weights="legacy", dtype=torch.float16),
-    "pegasus": dict(norm="pre"),
+    "relu": dict(seed=7),
+    "swish": dict(seed=2, activation="swish", dtype=torch.float16),
+    "gelu_bias": dict(seed=2, activation="gelu", logits_bias=True, dtype=torch.float16),
+    "separate": dict(seed=7, separate=True, dtype=torch.float16),
+    "old_style": dict(seed=2, activation="swish", old=True, weights="zip", dtype=torch.float16),
+    "legacy_bin": dict(seed=7, weights="legacy", dtype=torch.float16),
+    "pegasus": dict(seed=1, norm="pre"),
 }
 
 
-def tokenizer(folder, english, german, separate):
-    """The tokenizer's files. Sentencepiece stores the path of the rules, so that is relative."""
+def tokenizer(folder, english, german, separate=False, norm="post", **_):
+    """The tokenizer's files; the sizes of the vocabularies. Sentencepiece stores the path of its rules, so that
+    is relative."""
+    if norm == "pre":
+        return write_fast_tokenizer(folder, english + german, 2 * SIZE.pieces)
     codes = lambda text: " ".join(f"{ord(c):X}" for c in text)
     with contextlib.chdir(folder):
         rules = Path("rules.tsv")
@@ -77,7 +80,7 @@ def to_old_style(folder):
 
 def make(folder, seed, lines, vocabularies, old=False, weights="safetensors", dtype=None, logits_bias=False, **kind):
     """Writes a model; returns it as loaded in float64, and the ids of the sentences."""
-    model = new_model(SIZE, vocabularies, **kind)
+    model = new_model(SIZE, vocabularies, positions=64, **kind)
     randomize(model, seed, logits_bias=logits_bias)
     save(model, folder)
     sources = Transformers(folder).encode(lines)
@@ -134,10 +137,11 @@ def main():
     results = {}
     for variant, options in VARIANTS.items():
         folder = fresh(GOLDEN / variant)
-        vocabularies = tokenizer(folder, english, german, options.get("separate", False))
-        for seed in range(1, 100):
+        vocabularies = tokenizer(folder, english, german, **options)
+        first = options.pop("seed")
+        for seed in range(first, first + 50):
             exact, sources = make(folder, seed, lines, vocabularies, **options)
-            print(f"{variant}: seed {seed}", end=", ")
+            print(f"{variant}: vocabularies {vocabularies}, seed {seed}", end=", ")
             if (found := expected(exact, lines, sources)) is not None:
                 break
         else:

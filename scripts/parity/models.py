@@ -8,6 +8,7 @@ from pathlib import Path
 
 import sentencepiece
 import torch
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
     GenerationConfig,
     MarianConfig,
@@ -92,10 +93,36 @@ def write_tokenizer(folder, english, german, pieces, separate=False, **options):
     return len(source) + 3, len(target) + 3
 
 
+def write_fast_tokenizer(folder, texts, pieces):
+    """A plain tokenizer.json, as Attend exports it: BPE, with `</s>` after each sentence."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Replace(Regex(r"\s{2,}|[^\S ]"), " "), normalizers.Strip()]
+    )
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    trainer = trainers.BpeTrainer(vocab_size=pieces, special_tokens=SPECIAL, show_progress=False)
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.add_special_tokens(["<pad>"])
+    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", EOS)])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "unk_token": "<unk>",
+        "eos_token": "</s>",
+        "pad_token": "<pad>",
+        "model_max_length": 512,
+        "model_input_names": ["input_ids", "attention_mask"],
+        "clean_up_tokenization_spaces": False,
+    }
+    (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")
+    return tokenizer.get_vocab_size(), tokenizer.get_vocab_size()
+
+
 # Models
 
 
-def new_model(size, vocabularies, activation="relu", separate=False, norm="post"):
+def new_model(size, vocabularies, activation="relu", separate=False, norm="post", positions=512):
     source, target = vocabularies
     pad = target - 1
     shape = dict(
@@ -107,7 +134,7 @@ def new_model(size, vocabularies, activation="relu", separate=False, norm="post"
         decoder_attention_heads=size.heads,
         encoder_ffn_dim=size.d_ff,
         decoder_ffn_dim=size.d_ff,
-        max_position_embeddings=512,
+        max_position_embeddings=positions,
         activation_function=activation,
         scale_embedding=True,
         pad_token_id=pad,
@@ -130,7 +157,7 @@ def new_model(size, vocabularies, activation="relu", separate=False, norm="post"
         eos_token_id=EOS,
         forced_eos_token_id=EOS,
         pad_token_id=pad,
-        max_length=512,
+        max_length=positions,
         num_beams=4,
         renormalize_logits=True,
     )
@@ -142,17 +169,17 @@ def last_norm(model):
     return decoder.layer_norm if hasattr(decoder, "layer_norm") else decoder.layers[-1].final_layer_norm
 
 
-def gain(name):
+def gain(name, pre_norm):
     """How large a matrix is, relative to one that keeps the variance of its input.
 
     Sharp attention tells sources apart. Sub-layers that add little leave the previous token visible after many
-    layers: otherwise a random model repeats one token.
+    layers: otherwise a random model repeats one token. With pre-norm, they add to larger activations.
     """
     if "q_proj" in name or "k_proj" in name:
         return 2.5
-    if "encoder_attn.out_proj" in name:
-        return 0.6
-    return 0.3 if "out_proj" in name or "fc2" in name else 1.0
+    if "out_proj" in name or "fc2" in name:
+        return (5.0 if pre_norm else 1.0) * (0.6 if "encoder_attn" in name else 0.3)
+    return 1.0
 
 
 def randomize(model, seed, sharpness=2.0, logits_bias=False):
@@ -163,6 +190,7 @@ def randomize(model, seed, sharpness=2.0, logits_bias=False):
     def normal(p, std):
         return torch.randn(p.shape, generator=rng) * std
 
+    pre_norm = hasattr(model.model.decoder, "layer_norm")
     for name, p in sorted(model.named_parameters()):
         if "embed_positions" in name:
             continue
@@ -174,7 +202,7 @@ def randomize(model, seed, sharpness=2.0, logits_bias=False):
             p.copy_(normal(p, 2.0 * p.shape[1] ** -0.5))
             p[-1] = 0.0  # pad
         else:
-            p.copy_(normal(p, gain(name) * p.shape[1] ** -0.5))
+            p.copy_(normal(p, gain(name, pre_norm) * p.shape[1] ** -0.5))
     # Random signs: otherwise the tied output matrix favours the token that was read last.
     norm = last_norm(model)
     norm.weight *= sharpness * (1 - 2 * torch.randint(2, norm.weight.shape, generator=rng))

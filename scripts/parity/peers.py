@@ -174,6 +174,8 @@ class CTranslate2:
             max_decoding_length=limit - 1,
             min_decoding_length=0,
             max_input_length=0,
+            # A model that CTranslate2 converted from Pegasus still has the token.
+            suppress_sequences=[["<pad>"]] if "<pad>" in self.ids else None,
             return_scores=True,
             return_end_token=True,
         )
