@@ -244,9 +244,9 @@ def save(model, folder, weights="safetensors", dtype=None):
     if weights != "safetensors":
         (folder / "model.safetensors").unlink()
         zipped = weights == "zip"
-        torch.save(
-            model.state_dict(), folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped
-        )
+        # Like transformers, without positions. If they were there, rounded to 16 bits, it would use them.
+        state = {name: value for name, value in model.state_dict().items() if "embed_positions" not in name}
+        torch.save(state, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
 
 
 def fresh(folder):

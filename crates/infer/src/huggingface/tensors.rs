@@ -204,8 +204,8 @@ fn check_positions(
         let stored = source.read(name, &Device::Cpu)?;
         let expected = sinusoids(rows, d, &Device::Cpu)?;
         let difference = (stored - expected)?.abs()?.flatten_all()?.max(0)?;
-        // The file may hold 16-bit floats.
-        if !(difference.to_scalar::<f32>()? < 1e-2) {
+        // The file may hold 16-bit floats: bfloat16 has 8 bits of precision.
+        if !(difference.to_scalar::<f32>()? < 4e-3) {
             return Err(refused());
         }
     }
