@@ -6,6 +6,7 @@
 //! | `corpus`, `gzip` | the lines of a text, plain or compressed |
 //! | `encode`, `train_tokenizer`, `train_unigram` | text that is encoded, or that a tokenizer is trained on |
 //! | `tokenizer` | `tokenizer.json` |
+//! | `sentencepiece`, `vocab` | a model of SentencePiece; `vocab.json` of a MarianMT model |
 //! | `bundle_config`, `generation_config` | `config.json` and `generation_config.json` of a bundle |
 //! | `manifest`, `provenance`, `trainer_state` | those files of a checkpoint |
 //! | `safetensors` | `model.safetensors` and `optimizer.safetensors` |
@@ -29,12 +30,14 @@ mod manifest;
 mod metrics;
 mod provenance;
 mod safetensors;
+mod sentencepiece;
 mod set;
 mod tokenizer;
 mod torch_bin;
 mod train_tokenizer;
 mod train_unigram;
 mod trainer_state;
+mod vocab;
 mod weights_index;
 
 use crate::Target;
@@ -55,6 +58,8 @@ pub const TARGETS: &[Target] = targets![
     train_tokenizer,
     train_unigram,
     tokenizer,
+    sentencepiece,
+    vocab,
     bundle_config,
     generation_config,
     manifest,

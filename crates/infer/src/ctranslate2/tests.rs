@@ -375,7 +375,11 @@ fn settings_that_attend_does_not_have_are_refused_by_name() {
         let error = parse(&changed(name, value), true).err();
         let error = error.expect(name);
         assert!(error.to_string().contains(expected), "{error}");
-        assert!(error.hint().is_some_and(|hint| hint.contains("convert")));
+        assert!(
+            error
+                .hint()
+                .is_some_and(|hint| hint.contains("without quantisation"))
+        );
     }
     // Which head shows alignments does not change translations.
     assert!(parse(&changed("decoder/alignment_heads", 0), true).is_ok());

@@ -1,4 +1,5 @@
 //! Byte-pair encoding: beginning with characters, the neighbours whose union has the highest score are merged.
+//! Unused pieces take part, but are taken apart again at the end; an unused character is unknown.
 
 use super::proto::{Kind, Piece};
 use super::trie::Trie;
@@ -164,7 +165,7 @@ impl Merging<'_> {
                     Some(length) if self.bpe.is_unused(id) => {
                         open.extend([(begin + length, end), (begin, begin + length)]);
                     }
-                    _ => segments.push((end, id)),
+                    _ => segments.push((end, id.filter(|_| !self.bpe.is_unused(id)))),
                 }
             }
         }
