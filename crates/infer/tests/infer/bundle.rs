@@ -173,7 +173,10 @@ fn invalid_configs_mismatched_vocabularies_and_pickles_are_errors() {
     assert!(text.contains("config.json: format version 2"), "{text}");
     assert!(text.contains("update this program"), "{text}");
     let text = edit("\"attend\"", "\"bert\"");
-    assert!(text.contains("models of the type \"bert\" are not supported"), "{text}");
+    assert!(
+        text.contains("models of the type \"bert\" are not supported"),
+        "{text}"
+    );
     let text = edit("\"model_type\"", "\"kind\"");
     assert!(text.contains("not the config of an Attend model"), "{text}");
     let text = edit("\"heads\": 2", "\"heads\": 0");
