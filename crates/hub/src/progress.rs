@@ -1,5 +1,5 @@
 /// Shows transfers. `()` shows nothing.
-pub trait Progress: Sync {
+pub trait Progress {
     /// A file is about to be transferred.
     fn start(&self, name: &str, bytes: u64) -> Box<dyn Transfer>;
 }

@@ -37,6 +37,8 @@ pub enum Fault {
     Trickle(usize, Duration),
     /// Sends the client to this address, with the path of the request, as the hub does for large files.
     Redirect(String),
+    /// Sends the client to this address, as the hub does for a repository that was renamed.
+    Moved(String),
     /// Sends this header instead of its own.
     Header(&'static str, String),
     /// Answers with these bytes as the body of a success.

@@ -60,9 +60,10 @@ pub(super) fn serve(stream: TcpStream, state: &Mutex<State>, stop: &AtomicBool) 
             .map(|(_, fault)| fault.clone());
         let token = state.token.as_ref().map(|token| format!("Bearer {token}"));
         let permitted = token.is_none() || request.header("authorization") == token.as_deref();
-        let answer = match permitted {
-            true => state.repositories.answer(&request),
-            false => Answer::error(401, "RepoNotFound"),
+        let answer = match &fault {
+            _ if !permitted => Answer::error(401, "RepoNotFound"),
+            Some(Fault::Status(status, code)) => Answer::error(*status, code),
+            _ => state.repositories.answer(&request),
         };
         (answer, fault)
     };
@@ -110,10 +111,13 @@ fn write(
     stop: &AtomicBool,
 ) -> io::Result<()> {
     match &fault {
-        Some(Fault::Status(status, code)) => answer = Answer::error(*status, code),
         Some(Fault::Corrupt) => answer.body.iter_mut().take(1).for_each(|byte| *byte ^= 1),
         Some(Fault::Body(body)) => answer.body.clone_from(body),
         Some(Fault::Header(name, value)) => answer.set(name, value.clone()),
+        Some(Fault::Moved(address)) => {
+            answer = Answer::error(307, "");
+            answer.set("Location", address.clone());
+        }
         Some(Fault::Redirect(address)) => {
             let of = |name: &str| answer.headers.iter().find(|(header, _)| *header == name);
             let etag = of("ETag").map(|(_, etag)| etag.clone());
