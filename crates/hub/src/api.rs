@@ -6,8 +6,10 @@ use hf_hub::repository::{CommitInfo, CommitOperation, RepoSibling};
 use hf_hub::repository::{RepoTypeDataset, RepoTypeModel};
 use hf_hub::{HFClient, HFClientSync, HFError};
 
+use crate::endpoint;
+use crate::error::printable;
 use crate::http::{self, Answer, Http};
-use crate::path::{HubPath, Kind, check_file_name, is_commit, printable};
+use crate::path::{HubPath, Kind, check_file_name, is_commit};
 use crate::settings::Settings;
 use crate::{Error, Result};
 
@@ -143,13 +145,17 @@ fn client(settings: &Settings, timeout: Duration) -> Result<HFClientSync> {
         variable: "HF_ENDPOINT".into(),
         message,
     };
-    let endpoint = http::endpoint(&settings.endpoint)?;
-    let client = reqwest::Client::builder()
+    let endpoint = endpoint::parse(&settings.endpoint)?;
+    let mut builder = reqwest::Client::builder();
+    if endpoint::is_loopback(&endpoint) {
+        builder = builder.no_proxy();
+    }
+    let client = builder
         .user_agent(http::USER_AGENT)
         .connect_timeout(settings.timeout)
         .timeout(timeout)
         .https_only(endpoint.scheme() == "https")
-        .redirect(http::same_origin())
+        .redirect(endpoint::same_origin())
         .build()
         .map_err(|error| setting(http::cause(&error)))?;
     let token = settings

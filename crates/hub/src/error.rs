@@ -170,3 +170,14 @@ impl Error {
         }
     }
 }
+
+/// One line of text that is safe to print, and not too long.
+pub(crate) fn printable(text: &str) -> String {
+    const MAX: usize = 200;
+    let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let mut line: String = text.chars().take(MAX).map(clean).collect();
+    if text.chars().nth(MAX).is_some() {
+        line.push('…');
+    }
+    line
+}

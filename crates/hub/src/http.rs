@@ -13,7 +13,9 @@ use reqwest::redirect::Policy;
 use reqwest::{StatusCode, Url};
 
 use crate::digest::Digest;
-use crate::path::{HubPath, Kind, encode_revision, is_commit, printable};
+use crate::endpoint;
+use crate::error::printable;
+use crate::path::{HubPath, Kind, encode_revision, is_commit};
 use crate::settings::{Settings, Token};
 use crate::{Error, Result};
 
@@ -22,8 +24,6 @@ pub(crate) const USER_AGENT: &str = concat!("attend/", env!("CARGO_PKG_VERSION")
 /// How often a request is repeated that got no answer or a server's error, and the first pause before it.
 const RETRIES: u32 = 2;
 const PAUSE: Duration = Duration::from_millis(300);
-
-const MAX_REDIRECTS: usize = 10;
 
 /// What is percent-encoded in the parts of a file's name.
 const NAME: &AsciiSet = &CONTROLS
@@ -66,17 +66,21 @@ enum Contents {
 
 impl Http {
     pub(crate) fn new(settings: &Settings) -> Result<Self> {
-        let endpoint = endpoint(&settings.endpoint)?;
+        let endpoint = endpoint::parse(&settings.endpoint)?;
         let builder = || {
-            Client::builder()
+            let builder = Client::builder()
                 .user_agent(USER_AGENT)
                 .connect_timeout(settings.timeout)
                 .timeout(settings.timeout) // of an answer's beginning, then of each part of it
-                .https_only(endpoint.scheme() == "https")
+                .https_only(endpoint.scheme() == "https");
+            match endpoint::is_loopback(&endpoint) {
+                true => builder.no_proxy(),
+                false => builder,
+            }
         };
         Ok(Self {
-            hub: build(builder().redirect(same_origin()))?,
-            elsewhere: build(builder().redirect(Policy::limited(MAX_REDIRECTS)))?,
+            hub: build(builder().redirect(endpoint::same_origin()))?,
+            elsewhere: build(builder().redirect(Policy::limited(endpoint::MAX_REDIRECTS)))?,
             token: settings.token.clone(),
             endpoint,
         })
@@ -253,40 +257,6 @@ impl Answer {
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
-}
-
-/// Checks the address of the hub.
-pub(crate) fn endpoint(text: &str) -> Result<Url> {
-    let wrong = |message: &str| Error::Setting {
-        variable: "HF_ENDPOINT".into(),
-        message: message.into(),
-    };
-    let url = Url::parse(text).map_err(|_| wrong("not a URL such as https://huggingface.co"))?;
-    if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none() {
-        return Err(wrong("not a URL such as https://huggingface.co"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong(
-            "the URL contains a name or a password, which belongs in HF_TOKEN",
-        ));
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("the URL has a `?` or a `#`"));
-    }
-    Ok(url)
-}
-
-/// Redirects are followed on the same host, with the token. Others are given to the caller.
-pub(crate) fn same_origin() -> Policy {
-    Policy::custom(|attempt| {
-        let origin = attempt.previous().first().map(Url::origin);
-        let same = origin.is_some_and(|origin| origin == attempt.url().origin());
-        if same && attempt.previous().len() <= MAX_REDIRECTS {
-            attempt.follow()
-        } else {
-            attempt.stop()
-        }
-    })
 }
 
 fn build(builder: ClientBuilder) -> Result<Client> {

@@ -10,6 +10,7 @@
 //! | `cache` | the folders and links of the cache |
 //! | `download` | a body to a file, if its size, hash and speed are right |
 //! | `digest` | the two kinds of hashes that the hub uses |
+//! | `endpoint` | the hub's address, and what is the same host |
 //! | `http` | requests for files |
 //! | `api` | requests through `hf-hub`: listings and commits |
 //! | `progress` | who shows a transfer |
@@ -32,6 +33,7 @@ mod api;
 mod cache;
 mod digest;
 mod download;
+mod endpoint;
 mod error;
 mod http;
 mod hub;

@@ -3,6 +3,7 @@ use std::path::{Component, Path};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use crate::error::printable;
 use crate::{Error, Result};
 
 /// What every path of the hub begins with.
@@ -294,15 +295,4 @@ fn check_revision(revision: &str) -> std::result::Result<(), String> {
         return Err("the revision has characters that git does not allow".into());
     }
     check_file_name(revision).map_err(|message| message.replace("path", "revision"))
-}
-
-/// One line of text that is safe to print, and not too long.
-pub(crate) fn printable(text: &str) -> String {
-    const MAX: usize = 200;
-    let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let mut line: String = text.chars().take(MAX).map(clean).collect();
-    if text.chars().nth(MAX).is_some() {
-        line.push('…');
-    }
-    line
 }

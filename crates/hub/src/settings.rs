@@ -50,20 +50,16 @@ impl Settings {
     pub fn from_vars(var: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
         let var = |name: &str| var(name).filter(|value| !value.is_empty());
         let folder = |name: &str| var(name).map(|path| expand_home(path.into(), var("HOME")));
-        let home = match (folder("HF_HOME"), folder("XDG_CACHE_HOME"), folder("HOME")) {
-            (Some(home), _, _) => Ok(home),
-            (None, Some(cache), _) => Ok(cache.join("huggingface")),
-            (None, None, Some(home)) => Ok(home.join(".cache/huggingface")),
-            (None, None, None) => Err(Error::Setting {
-                variable: "HF_HOME".into(),
-                message: "not set, and neither is HOME: there is no place for the cache".into(),
-            }),
-        };
-        let cache = folder("HF_HUB_CACHE").or_else(|| folder("HUGGINGFACE_HUB_CACHE"));
-        let mut settings = Self::new(match cache {
-            Some(cache) => cache,
-            None => home.as_ref().map(|home| home.join("hub")).map_err(again)?,
-        });
+        let home = folder("HF_HOME")
+            .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("huggingface")))
+            .or_else(|| Some(folder("HOME")?.join(".cache/huggingface")));
+        let cache = folder("HF_HUB_CACHE")
+            .or_else(|| folder("HUGGINGFACE_HUB_CACHE"))
+            .or_else(|| Some(home.as_ref()?.join("hub")));
+        let mut settings = Self::new(cache.ok_or_else(|| Error::Setting {
+            variable: "HF_HOME".into(),
+            message: "not set, and neither is HOME: there is no place for the cache".into(),
+        })?);
         if let Some(endpoint) = var("HF_ENDPOINT") {
             settings.endpoint = text("HF_ENDPOINT", endpoint)?;
         }
@@ -72,7 +68,7 @@ impl Settings {
             settings.timeout = seconds_of("HF_HUB_DOWNLOAD_TIMEOUT", seconds)?;
         }
         if !var("HF_HUB_DISABLE_IMPLICIT_TOKEN").is_some_and(is_true) {
-            let in_home = home.ok().map(|home| home.join("token"));
+            let in_home = home.map(|home| home.join("token"));
             let file = folder("HF_TOKEN_PATH").or(in_home);
             let value = ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"]
                 .into_iter()
@@ -164,19 +160,5 @@ fn seconds_of(variable: &str, value: OsString) -> Result<Duration> {
             variable: variable.into(),
             message: "not a whole number of seconds from 1 to 86400".into(),
         }),
-    }
-}
-
-/// The error of a missing home folder once more, because it is needed in two places.
-fn again(error: &Error) -> Error {
-    match error {
-        Error::Setting { variable, message } => Error::Setting {
-            variable: variable.clone(),
-            message: message.clone(),
-        },
-        _ => Error::Setting {
-            variable: "HF_HOME".into(),
-            message: error.to_string(),
-        },
     }
 }

@@ -3,8 +3,9 @@ use std::path::PathBuf;
 
 use hf_hub::repository::CommitOperation;
 
+use crate::error::printable;
 use crate::hub::Hub;
-use crate::path::{HubPath, Kind, check_file_name, is_commit, printable};
+use crate::path::{HubPath, Kind, check_file_name, is_commit};
 use crate::{Error, Result};
 
 /// How to upload.

@@ -6,9 +6,6 @@
 //! | `server` | reads requests, writes answers, with faults |
 //! | `repositories` | repositories, their commits and files, and what is answered of them |
 
-// A test that cannot go on has failed.
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-
 mod repositories;
 mod server;
 

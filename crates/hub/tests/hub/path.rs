@@ -130,3 +130,66 @@ fn what_is_wrong_with_a_path_is_said() {
         assert!(message.len() < 400, "{message}");
     }
 }
+
+#[test]
+fn any_text_is_a_path_that_prints_itself_or_an_error() {
+    let pieces = [
+        "hf://",
+        "datasets/",
+        "spaces",
+        "refs/pr/",
+        "refs/convert/",
+        "main",
+        "owner",
+        "/",
+        "/",
+        "/",
+        "@",
+        "@",
+        "%2F",
+        "%",
+        "%00",
+        "..",
+        ".",
+        "-",
+        "\\",
+        " ",
+        "\n",
+        "\u{0}",
+        "名",
+        "4",
+        "~",
+        "\u{202e}",
+    ];
+    let mut state = 1_u32;
+    let mut next = |below: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as usize % below
+    };
+    let (mut paths, mut errors) = (0, 0);
+    for _ in 0..100_000 {
+        let length = next(9);
+        let text: String = (0..length).map(|_| pieces[next(pieces.len())]).collect();
+        match HubPath::parse(&format!("hf://{text}")) {
+            Ok(path) => {
+                let path = path.unwrap();
+                assert_eq!(at(&path.to_string()), path, "{text:?}");
+                let part = |part: &str| part == ".." || part == "." || part.is_empty();
+                assert!(!path.revision().split('/').any(part), "{text:?}");
+                assert!(
+                    path.path().is_empty() || !path.path().split('/').any(part),
+                    "{text:?}"
+                );
+                paths += 1;
+            }
+            Err(error) => {
+                message(&error);
+                errors += 1;
+            }
+        }
+    }
+    assert!(
+        paths > 100 && errors > 100,
+        "{paths} paths, {errors} errors"
+    );
+}
