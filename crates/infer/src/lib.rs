@@ -8,6 +8,7 @@
 //! | `search/` | greedy and beam search over tokens |
 //! | `observer` | watches or cancels translations in progress |
 //! | `translate` | translates lines of text |
+//! | `hub` | makes paths on the Hugging Face Hub local |
 //! | `file` | opens regular files, and nothing else |
 //! | `evaluate` | translates a test set and scores the translations |
 //! | `metrics/` | BLEU and chrF2 |
@@ -38,6 +39,7 @@ mod error;
 mod evaluate;
 mod file;
 pub mod heatmap;
+pub mod hub;
 pub mod metrics;
 mod observer;
 mod pieces;

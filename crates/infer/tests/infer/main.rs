@@ -6,4 +6,6 @@ mod command; // the binary's output, error messages and exit codes
 mod fixture; // a tiny bundle with random weights
 mod hardening; // what attacks have found
 mod heatmap; // layout, scripts and escaping of labels
+#[cfg(feature = "hub")]
+mod hub; // models on the Hugging Face Hub
 mod translate; // translating and evaluating lines
