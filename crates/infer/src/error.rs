@@ -27,6 +27,11 @@ pub enum Error {
     #[error(transparent)]
     Metric(#[from] MetricError),
 
+    /// A file of the Hugging Face Hub could not be had.
+    #[cfg(feature = "hub")]
+    #[error(transparent)]
+    Hub(#[from] attend_hub::Error),
+
     /// A tensor operation failed.
     #[error("a tensor operation failed: {0}")]
     Model(#[from] candle_core::Error),
@@ -130,6 +135,8 @@ impl Error {
         let hint = match self {
             Self::Data(error) => return error.hint(),
             Self::Config(error) => error.hint.clone(),
+            #[cfg(feature = "hub")]
+            Self::Hub(error) => return error.hint(),
             Self::NoFolder(_) => {
                 "give the folder that `train` wrote: `out` in the training config".into()
             }

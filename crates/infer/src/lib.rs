@@ -10,6 +10,7 @@
 //! | `search/` | greedy and beam search over tokens |
 //! | `observer` | watches or cancels translations in progress |
 //! | `translate` | translates lines of text |
+//! | `hub` | makes paths on the Hugging Face Hub local |
 //! | `file` | opens regular files, and nothing else |
 //! | `evaluate` | translates a test set and scores the translations |
 //! | `metrics/` | BLEU and chrF2 |

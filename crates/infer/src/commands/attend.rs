@@ -1,8 +1,8 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use attend_cli::ComputeArgs;
-use attend_infer::{Aligner, Bundle, Error, Result};
+use attend_cli::{Bars, ComputeArgs};
+use attend_infer::{Aligner, Bundle, Error, Result, hub};
 use attend_model::{AttentionMap, Place};
 
 use super::drawing::Drawing;
@@ -67,7 +67,7 @@ enum Part {
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let drawing = Drawing::to(&args.output)?;
     let (device, kernels) = args.compute.start()?;
-    let bundle = Bundle::open(&args.run, &device)?;
+    let bundle = Bundle::open(&hub::local(&args.run, &Bars)?, &device)?;
     let (model, tokenizers) = (&*bundle.model, &bundle.tokenizers);
     let aligner = Aligner::new(model, tokenizers, &bundle.decode, kernels);
     let alignment = aligner.align(&args.text, args.target.as_deref())?;

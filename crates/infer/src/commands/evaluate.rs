@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use attend_cli::{Bars, ComputeArgs, bar};
 use attend_data::{Corpus, FilePair};
-use attend_infer::{Bundle, Translator, metrics};
+use attend_infer::{Bundle, Translator, hub, metrics};
 
 use super::DecodeArgs;
 use super::output::{Output, check_apart};
@@ -50,7 +50,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     };
     let Corpus { source, target } = Corpus::read(&files.into(), "", "", &Bars)?; // both paths are complete
     let (device, kernels) = args.compute.start()?;
-    let bundle = Bundle::open(&args.run, &device)?;
+    let bundle = Bundle::open(&hub::local(&args.run, &Bars)?, &device)?;
     let decode = args.decode.apply(bundle.decode.clone())?;
     let bar = bar(Some(source.len() as u64));
     let advance = |lines: usize| bar.advance(lines as u64);

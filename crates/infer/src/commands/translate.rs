@@ -2,9 +2,9 @@ use std::io::{IsTerminal, Write, stderr, stdin, stdout};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use attend_cli::{ComputeArgs, bar};
+use attend_cli::{Bars, ComputeArgs, bar};
 use attend_data::Lines;
-use attend_infer::{Bundle, Error, Observer, Result, Translation, Translator};
+use attend_infer::{Bundle, Error, Observer, Result, Translation, Translator, hub};
 
 use super::DecodeArgs;
 use super::chunks::Chunks;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     check_apart(args.output.as_deref(), &args.files)?;
     let chunks = Chunks::open(&args.files)?;
     let (device, kernels) = args.compute.start()?;
-    let bundle = Bundle::open(&args.run, &device)?;
+    let bundle = Bundle::open(&hub::local(&args.run, &Bars)?, &device)?;
     let decode = args.decode.apply(bundle.decode.clone())?;
     let format = args.format(decode.beam)?;
     let bar = args.bar();
