@@ -43,10 +43,35 @@ pub fn local_text(
     }
 }
 
+/// Adds or replaces files of a model's repository, `hf://OWNER/NAME[@BRANCH]`, in one commit. The repository and the
+/// branch are created if they do not exist. `files` are names there and paths here. Returns the address.
+pub fn upload(repository: &Path, files: &[(String, PathBuf)], private: bool) -> Result<String> {
+    remote::upload(repository, files, private)
+}
+
+/// The path of a model's repository, `OWNER/NAME`, and of a branch of it. It is checked when it is used.
+pub fn repository(name: &str, branch: Option<&str>) -> PathBuf {
+    let branch = branch.map(|branch| format!("@{}", branch.replace('/', "%2F")));
+    format!("hf://{name}{}", branch.unwrap_or_default()).into()
+}
+
+/// An error if this is not the path of a repository.
+pub fn check_repository(path: &Path) -> Result<()> {
+    remote::check_repository(path)
+}
+
 #[cfg(not(feature = "hub"))]
 mod remote {
     use super::*;
     use crate::Error;
+
+    pub(super) fn upload(path: &Path, _: &[(String, PathBuf)], _: bool) -> Result<String> {
+        model(path, &()).map(|_| String::new())
+    }
+
+    pub(super) fn check_repository(path: &Path) -> Result<()> {
+        model(path, &()).map(|_| ())
+    }
 
     pub(super) fn model(path: &Path, _progress: &dyn Progress) -> Result<PathBuf> {
         Err(Error::Usage {
@@ -74,7 +99,7 @@ mod remote {
     use std::sync::OnceLock;
 
     use attend_data::Task;
-    use attend_hub::{Hub, HubPath, Transfer};
+    use attend_hub::{Hub, HubPath, Kind, Transfer, UploadOptions};
 
     use super::*;
     use crate::Error;
@@ -113,6 +138,30 @@ mod remote {
                 progress,
             },
         )?)
+    }
+
+    pub(super) fn upload(
+        path: &Path,
+        files: &[(String, PathBuf)],
+        private: bool,
+    ) -> Result<String> {
+        let options = UploadOptions {
+            create: true,
+            private,
+            message: "Upload a model that Attend exported".into(),
+        };
+        Ok(hub()?.upload(&parse(path)?, files, &options)?.url)
+    }
+
+    pub(super) fn check_repository(path: &Path) -> Result<()> {
+        let parsed = parse(path)?;
+        if parsed.kind() == Kind::Model && parsed.path().is_empty() {
+            return Ok(());
+        }
+        Err(Error::Usage {
+            message: format!("{}: not the repository of a model", path.display()),
+            hint: "write OWNER/NAME".into(),
+        })
     }
 
     fn hub() -> Result<&'static Hub> {
@@ -156,11 +205,13 @@ mod remote {
     const CONFIG: &str = "config.json";
 
     /// What a bundle or a MarianMT model can have beside its config and weights.
-    const OTHERS: [&str; 11] = [
+    const OTHERS: [&str; 13] = [
         "generation_config.json",
         "tokenizer.json",
         "tokenizer.source.json",
         "tokenizer.target.json",
+        "target/tokenizer.json",
+        "target/tokenizer_config.json",
         "tokenizer_config.json",
         "special_tokens_map.json",
         "added_tokens.json",

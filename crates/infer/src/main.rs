@@ -1,4 +1,4 @@
-//! `infer`: translates, evaluates and draws attention with a trained model.
+//! `infer`: translates, evaluates and draws attention with a trained model, and exchanges it with other programs.
 
 mod commands;
 
@@ -8,12 +8,13 @@ use attend_cli::{CompletionsArgs, ManArgs, VERSION};
 use attend_infer::Error;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use commands::{attend, evaluate, export, import, translate};
+use commands::{attend, evaluate, export, import, push, translate};
 
-/// Translate with a trained model, score its translations, or draw its attention.
+/// Translate with a trained model, score its translations, draw its attention, or exchange it with other
+/// programs.
 ///
-/// RUN is the folder that `train` wrote (its best checkpoint is used), one of its checkpoints, or a
-/// bundle.
+/// RUN is the folder that `train` wrote (its best checkpoint is used), one of its checkpoints, a bundle, the
+/// folder of a MarianMT model, or one on the hub: hf://OWNER/NAME[@REVISION].
 #[derive(Parser)]
 #[command(name = "infer", version = &**VERSION)]
 struct Cli {
@@ -28,6 +29,7 @@ enum Command {
     Attend(attend::Args),
     Import(import::Args),
     Export(export::Args),
+    Push(push::Args),
     /// Print the completions for a shell, such as `infer completions bash > /etc/bash_completion.d/infer`
     Completions(CompletionsArgs),
     /// Print the manual page, such as `infer man | man -l -`
@@ -66,6 +68,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Attend(args) => attend::run(args),
         Command::Import(args) => import::run(args),
         Command::Export(args) => export::run(args),
+        Command::Push(args) => push::run(args),
         Command::Completions(args) => Ok(args.run(Cli::command())?),
         Command::Man(args) => Ok(args.run(Cli::command())?),
     }

@@ -7,6 +7,7 @@ pub(crate) mod evaluate;
 pub(crate) mod export;
 pub(crate) mod import;
 mod output;
+pub(crate) mod push;
 pub(crate) mod translate;
 mod warnings;
 

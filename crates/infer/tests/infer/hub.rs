@@ -127,3 +127,118 @@ fn an_error_of_the_hub_is_one_line_and_a_hint() {
         );
     }
 }
+
+#[test]
+fn a_model_is_pushed_as_an_export_and_can_be_used_from_there() {
+    let (hub, folder) = world();
+    let token = hub.require_token("hf_verysecret");
+    assert!(token.is_some());
+    let secret = [("HF_TOKEN", "hf_verysecret")];
+    let push = ["push", "bundle", "me/new", "--license", "mit", "--private"];
+    // Nobody can be asked.
+    let refused = infer(&hub, folder.path(), &push, &secret);
+    assert!(
+        refused.code == 1 && refused.stderr.contains("--yes"),
+        "{}",
+        refused.stderr
+    );
+    assert!(hub.requests().is_empty());
+
+    let args = [&push[..], &["--yes", "--revision", "dev/1"]].concat();
+    let pushed = infer(&hub, folder.path(), &args, &secret);
+    assert_eq!(pushed.code, 0, "{}", pushed.stderr);
+    assert!(
+        pushed
+            .stderr
+            .contains("hf://me/new@dev%2F1 (private, if it is new)"),
+        "{}",
+        pushed.stderr
+    );
+    assert!(
+        pushed.stdout.starts_with(&hub.endpoint()),
+        "{}",
+        pushed.stdout
+    );
+    let file = |name| hub.contents("me/new", "dev/1", name).expect(name);
+    let card = String::from_utf8(file("README.md")).unwrap();
+    assert!(
+        card.contains("license: \"mit\"") && card.contains("from_pretrained(\"me/new\")"),
+        "{card}"
+    );
+    assert!(!file("model.safetensors").is_empty() && !file("tokenizer.json").is_empty());
+
+    let translate = |model| {
+        let args = ["translate", model, "input.txt", "--greedy"];
+        let ran = infer(&hub, folder.path(), &args, &secret);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.stdout
+    };
+    assert_eq!(translate("hf://me/new@dev%2F1"), translate("bundle"));
+}
+
+#[test]
+fn an_upload_that_is_refused_is_one_line_and_names_the_token() {
+    let (hub, folder) = world();
+    hub.require_token("hf_right");
+    for (variables, expected) in [
+        (&[][..], "HF_TOKEN"),
+        (
+            &[("HF_TOKEN", "hf_wrong")][..],
+            "does not accept the token from HF_TOKEN",
+        ),
+    ] {
+        let args = ["push", "bundle", "me/new", "--yes"];
+        let ran = infer(&hub, folder.path(), &args, variables);
+        assert!(
+            ran.code == 1 && ran.stderr.contains(expected),
+            "{}",
+            ran.stderr
+        );
+        assert!(
+            !ran.stderr.contains("hf_wrong")
+                && hub.contents("me/new", "main", "README.md").is_none()
+        );
+    }
+    let ran = infer(
+        &hub,
+        folder.path(),
+        &["push", "bundle", "me/new/deep", "--yes"],
+        &[],
+    );
+    assert!(
+        ran.stderr.contains("not the repository of a model"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn a_marian_model_of_the_hub_is_imported() {
+    let (hub, folder) = world();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/marian/separate");
+    hub.put_folder("opus/en-de", &golden);
+    let import = |place| {
+        infer(
+            &hub,
+            folder.path(),
+            &["import", "hf://opus/en-de", "-o", place],
+            &[],
+        )
+    };
+    let ran = import("imported");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let golden = golden.to_str().unwrap();
+    let translate =
+        |model| infer(&hub, folder.path(), &["translate", model, "input.txt"], &[]).stdout;
+    assert_eq!(translate("imported"), translate(golden));
+    assert_eq!(translate("hf://opus/en-de"), translate(golden));
+    // A file that is not what the hub announced is not used.
+    hub.put("opus/en-de", "main", "config.json", b"{}");
+    hub.fault("vocab.json", Fault::Status(500, ""));
+    let ran = import("other");
+    assert!(
+        ran.code == 1 && !folder.path().join("other").exists(),
+        "{}",
+        ran.stderr
+    );
+}
