@@ -4,7 +4,7 @@
     crates/infer/tests/golden/marian/expected.json   sentences, source ids, tokens and scores
 
 Run from the root of the repository with the packages in README.md; with those versions, repeated runs write
-the same files. Weights are stored as float32 in `relu` and `pegasus` and as float16 elsewhere. All results are
+the same files, except legacy_bin/pytorch_model.bin, in which torch names storages by their address. Weights are stored as float32 in `relu` and `pegasus` and as float16 elsewhere. All results are
 computed from the stored values in float64; float32 gives the same tokens. No decision of any search is closer
 than 1e-4. `score` is log-probability / tokens, and `</s>` at the limit is forced, with log-probability 0.
 """

@@ -45,9 +45,9 @@ def make(folder, lines, args, seed, weights="safetensors", logits_bias=False, **
     size = Size(**size, pieces=args.pieces)
     vocabularies = write_tokenizer(folder, english, german, size.pieces, kind.get("separate", False))
     model = new_model(size, vocabularies, **kind)
-    randomize(model, seed, logits_bias=logits_bias)
+    randomize(model, seed, sharpness=1.0, attention=1.5, logits_bias=logits_bias)
     save(model, folder)
-    raise_eos(model, Transformers(folder).encode(lines[:16]), args.max_length, rate=0.1)
+    raise_eos(model, Transformers(folder).encode(lines[:16]), args.max_length, rate=0.07)
     save(model, folder, weights)
     return Transformers(folder), vocabularies
 

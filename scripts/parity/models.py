@@ -169,22 +169,23 @@ def last_norm(model):
     return decoder.layer_norm if hasattr(decoder, "layer_norm") else decoder.layers[-1].final_layer_norm
 
 
-def gain(name, pre_norm):
+def gain(name, pre_norm, sharp):
     """How large a matrix is, relative to one that keeps the variance of its input.
 
     Sharp attention tells sources apart. Sub-layers that add little leave the previous token visible after many
     layers: otherwise a random model repeats one token. With pre-norm, they add to larger activations.
     """
     if "q_proj" in name or "k_proj" in name:
-        return 2.5
+        return sharp
     if "out_proj" in name or "fc2" in name:
         return (5.0 if pre_norm else 1.0) * (0.6 if "encoder_attn" in name else 0.3)
     return 1.0
 
 
-def randomize(model, seed, sharpness=2.0, logits_bias=False):
+def randomize(model, seed, sharpness=2.0, attention=2.5, logits_bias=False):
     """Weights with which outputs vary, depend on the source and on the order of tokens. Biases and norms are
-    away from 0 and 1. `sharpness` is that of the distribution of the next token."""
+    away from 0 and 1. `sharpness` is that of the distribution of the next
+    token, and `attention` that of queries and keys: in a deep model it amplifies rounding errors."""
     rng = torch.Generator().manual_seed(seed)
 
     def normal(p, std):
@@ -202,7 +203,7 @@ def randomize(model, seed, sharpness=2.0, logits_bias=False):
             p.copy_(normal(p, 2.0 * p.shape[1] ** -0.5))
             p[-1] = 0.0  # pad
         else:
-            p.copy_(normal(p, gain(name, pre_norm) * p.shape[1] ** -0.5))
+            p.copy_(normal(p, gain(name, pre_norm, attention) * p.shape[1] ** -0.5))
     # Random signs: otherwise the tied output matrix favours the token that was read last.
     norm = last_norm(model)
     norm.weight *= sharpness * (1 - 2 * torch.randint(2, norm.weight.shape, generator=rng))
