@@ -7,7 +7,7 @@
 use std::io::{Write, stdin, stdout};
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use attend_infer::{Bundle, LengthMeasure, Translator};
 use attend_model::Kernels;
 use candle_core::Device;
@@ -42,13 +42,11 @@ struct Args {
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    if args.early_stopping {
-        bail!("--early-stopping true is not supported");
-    }
     let device = Device::Cpu;
     let bundle = Bundle::open(&args.model, &device)?;
     let mut decode = bundle.decode.clone();
     decode.beam = args.beam;
+    decode.early_stopping = args.early_stopping;
     decode.max_length = args.max_length;
     decode.max_length_ratio = 1e6;
     decode.length_penalty = args.length_penalty;

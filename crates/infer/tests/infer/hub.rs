@@ -168,7 +168,14 @@ fn a_model_is_pushed_as_an_export_and_can_be_used_from_there() {
     assert!(!file("model.safetensors").is_empty() && !file("tokenizer.json").is_empty());
 
     let translate = |model| {
-        let args = ["translate", model, "input.txt", "--greedy"];
+        let args = [
+            "translate",
+            model,
+            "input.txt",
+            "--greedy",
+            "--max-length",
+            "9",
+        ];
         let ran = infer(&hub, folder.path(), &args, &secret);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         ran.stdout
