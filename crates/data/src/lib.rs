@@ -8,7 +8,7 @@
 //! | `paths` | finds the files that the config names |
 //! | `lines` | reads a file as lines: gzip, UTF-8, line endings |
 //! | `corpus` | reads two files as sentence pairs |
-//! | `tokenizer/` | encodes text as token ids, and decodes them |
+//! | `tokenizer/` | encodes text as token ids, and decodes them: `tokenizer.json` or SentencePiece |
 //! | `dataset` | all pairs as token ids; filters and counts pairs that are empty or too long |
 //! | `batching` | cuts sequences of different lengths into batches |
 //! | `sampler` | the order of the training batches, a pure function of (seed, epoch) |

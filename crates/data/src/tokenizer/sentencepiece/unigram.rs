@@ -1,7 +1,8 @@
 //! The segmentation with the highest sum of scores.
 //!
-//! Sums are rounded to `f32` and compared in `f64`, as in SentencePiece, so that also the segmentations whose
-//! sums are nearly equal are the same.
+//! Sums are in `f32`, as in SentencePiece, so that also the segmentations whose sums are nearly equal are the
+//! same. A user-defined symbol has the score that version 0.2.3 of that library gives it; earlier versions
+//! choose otherwise where two such symbols overlap.
 
 use super::proto::{Kind, Piece};
 use super::trie::Trie;
@@ -13,7 +14,6 @@ pub(super) struct Unigram {
     pieces: Trie,
     scores: Vec<Score>,
     unknown: f32, // the score of an unknown character
-    highest: f32,
 }
 
 #[derive(Clone, Copy)]
@@ -50,17 +50,15 @@ impl Unigram {
             pieces: trie,
             scores: scores.collect(),
             unknown: lowest - UNKNOWN_PENALTY,
-            highest: normal().fold(f32::MIN_POSITIVE, |highest, piece| highest.max(piece.score)),
         }
     }
 
     /// The ends of the pieces of a text and their ids; none for an unknown character.
     pub(super) fn segment(&self, text: &str) -> Vec<(usize, Option<u32>)> {
         let mut best: Vec<Option<Best>> = vec![None; text.len() + 1];
-        let offer = |best: &mut [Option<Best>], end: usize, score: f64, begin, piece| {
+        let offer = |best: &mut [Option<Best>], end: usize, score: f32, begin, piece| {
             let place = &mut best[end];
-            if place.is_none_or(|best| score > f64::from(best.score)) {
-                let score = score as f32;
+            if place.is_none_or(|best| score > best.score) {
                 *place = Some(Best {
                     score,
                     begin,
@@ -74,15 +72,16 @@ impl Unigram {
             let mut is_known = false;
             for (length, id) in self.pieces.prefixes(&text.as_bytes()[begin..]) {
                 let score = match self.scores[id as usize] {
-                    Score::Normal(score) => f64::from(score),
-                    Score::UserDefined => f64::from(length as f32 * self.highest) - 0.1,
+                    Score::Normal(score) => score,
+                    // More than that of any other piece, and the more the longer it is.
+                    Score::UserDefined => (length as f64 * 0.1 - 0.1) as f32,
                 };
                 let (end, piece) = (begin + length, Some(id));
-                offer(&mut best, end, score + f64::from(here), begin, piece);
+                offer(&mut best, end, score + here, begin, piece);
                 is_known |= end == next;
             }
             if !is_known {
-                offer(&mut best, next, f64::from(self.unknown + here), begin, None);
+                offer(&mut best, next, self.unknown + here, begin, None);
             }
         }
         let mut segments = Vec::new();

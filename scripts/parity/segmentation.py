@@ -12,8 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).parent.resolve()]
-import sentencepiece  # noqa: E402  (this file has the same name)
+import sentencepiece
 
 ROOT = Path(__file__).resolve().parents[2]
 PIECES = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/examples/pieces"
@@ -149,12 +148,12 @@ def main():
                 different += 1
                 if different <= 3:
                     print(f"{text!r}:\n  ours   {ours['pieces']}\n  theirs {theirs}", file=sys.stderr)
-            # A tag at the beginning is a token of its own for us, and no text has ours for unknown pieces.
-            if not text.startswith(">>"):
+            # A tag at the beginning is a token of its own here, and unused pieces are tokens of the vocabulary.
+            if not text.startswith(">>") and "unused" not in options:
                 expected = processor.decode(processor.encode(text)).replace(" ⁇ ", "<unk>")
                 decoded += ours["decoded"] != expected
         print(f"{name:32} {len(texts):8} {equal:8} {ties:6} {different:10} {decoded:18}")
-        failed |= different > 0
+        failed |= different + decoded > 0
     sys.exit(failed)
 
 
