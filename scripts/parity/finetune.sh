@@ -83,7 +83,9 @@ adapt() {
     --set data.train="$work/train" --set data.valid="$work/valid" --set data.test="$work/valid" \
     --set train.steps="$count" --set train.validate_every="$count" --set train.save_every="$count" "$@"
 }
-adapt tuned "$steps" --set train.init="$work/again" "$@"
+# The tokenizer is that of the model.
+from_base=(--set train.init="$work/again" --set "data.tokenizer={}")
+adapt tuned "$steps" "${from_base[@]}" "$@"
 adapt scratch "$steps" "$@"
 
 score() {
@@ -107,7 +109,7 @@ score "$old_test" old
 
 # Everything frozen but one matrix.
 frozen=$(exec_python scripts/parity/tensors.py others "$base" $matrix)
-adapt frozen 10 --set train.init="$work/again" --set train.freeze="$frozen"
+adapt frozen 10 "${from_base[@]}" --set train.freeze="$frozen"
 changed=$(exec_python scripts/parity/tensors.py changed "$base" "$work/frozen/last")
 echo "frozen but $matrix, changed: ${changed:-nothing}"
 
