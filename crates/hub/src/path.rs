@@ -1,5 +1,6 @@
 use std::fmt;
 use std::path::{Component, Path};
+use std::sync::Arc;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
@@ -34,7 +35,10 @@ pub enum Kind {
 /// forms that the hub itself makes: `@refs/pr/4` and `@refs/convert/parquet`. PATH is a file, a folder or a
 /// prefix, whatever the caller takes it for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct HubPath {
+pub struct HubPath(Arc<Parts>); // small enough for every error to carry it
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Parts {
     kind: Kind,
     owner: String,
     name: String,
@@ -85,40 +89,40 @@ impl HubPath {
                 return Err("the path contains a space".into());
             }
         }
-        Ok(Self {
+        Ok(Self(Arc::new(Parts {
             kind,
             owner: owner.into(),
             name: name.into(),
             revision,
             path: path.into(),
-        })
+        })))
     }
 
     pub fn kind(&self) -> Kind {
-        self.kind
+        self.0.kind
     }
 
     pub fn owner(&self) -> &str {
-        &self.owner
+        &self.0.owner
     }
 
     pub fn name(&self) -> &str {
-        &self.name
+        &self.0.name
     }
 
     /// The repository as the hub names it: `OWNER/NAME`.
     pub fn id(&self) -> String {
-        format!("{}/{}", self.owner, self.name)
+        format!("{}/{}", self.0.owner, self.0.name)
     }
 
     /// The revision: `main` unless the path names another one.
     pub fn revision(&self) -> &str {
-        self.revision.as_deref().unwrap_or("main")
+        self.0.revision.as_deref().unwrap_or("main")
     }
 
     /// The file, folder or prefix inside the repository; empty if the path ends with the repository.
     pub fn path(&self) -> &str {
-        &self.path
+        &self.0.path
     }
 
     /// The same repository and revision with another path, such as `train.en` for the prefix `train`.
@@ -127,55 +131,53 @@ impl HubPath {
             path: printable(path),
             message,
         })?;
-        Ok(Self {
-            path: path.into(),
-            ..self.clone()
-        })
+        Ok(self.changed(|parts| parts.path = path.into()))
     }
 
     /// The same repository and path at a commit.
     pub(crate) fn at(&self, commit: &str) -> Self {
-        Self {
-            revision: Some(commit.into()),
-            ..self.clone()
-        }
+        self.changed(|parts| parts.revision = Some(commit.into()))
     }
 
     /// The repository at its revision, which is always named.
     pub(crate) fn root(&self) -> Self {
-        Self {
-            revision: Some(self.revision().into()),
-            path: String::new(),
-            ..self.clone()
-        }
+        self.changed(|parts| {
+            parts.revision = Some(self.revision().into());
+            parts.path.clear();
+        })
     }
 
     /// The repository without revision and path, for messages.
     pub(crate) fn repository(&self) -> Self {
-        Self {
-            revision: None,
-            path: String::new(),
-            ..self.clone()
-        }
+        self.changed(|parts| {
+            parts.revision = None;
+            parts.path.clear();
+        })
+    }
+
+    fn changed(&self, change: impl FnOnce(&mut Parts)) -> Self {
+        let mut parts = (*self.0).clone();
+        change(&mut parts);
+        Self(Arc::new(parts))
     }
 }
 
 impl fmt::Display for HubPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(SCHEME)?;
-        if self.kind == Kind::Dataset {
+        if self.0.kind == Kind::Dataset {
             f.write_str("datasets/")?;
         }
-        write!(f, "{}/{}", self.owner, self.name)?;
-        match &self.revision {
+        write!(f, "{}/{}", self.0.owner, self.0.name)?;
+        match &self.0.revision {
             Some(revision) if known_form(revision).is_some_and(|(_, rest)| rest.is_empty()) => {
                 write!(f, "@{revision}")?;
             }
             Some(revision) => write!(f, "@{}", encode_revision(revision))?,
             None => {}
         }
-        if !self.path.is_empty() {
-            write!(f, "/{}", self.path)?;
+        if !self.0.path.is_empty() {
+            write!(f, "/{}", self.0.path)?;
         }
         Ok(())
     }

@@ -8,7 +8,10 @@ use attend_hub::Settings;
 
 use crate::message;
 
-fn settings(vars: &[(&str, &str)]) -> attend_hub::Result<Settings> {
+/// Names and values.
+type Vars<'a> = &'a [(&'a str, &'a str)];
+
+fn settings(vars: Vars) -> attend_hub::Result<Settings> {
     let vars: HashMap<_, _> = vars
         .iter()
         .map(|(name, value)| (*name, OsString::from(value)))
@@ -23,7 +26,7 @@ fn origin(settings: &Settings) -> Option<&str> {
 #[test]
 fn the_cache_is_where_python_puts_it() {
     let home = ("HOME", "/home/me");
-    let cases: [(&[(&str, &str)], &str); 7] = [
+    let cases: [(Vars, &str); 7] = [
         (&[home], "/home/me/.cache/huggingface/hub"),
         (&[home, ("XDG_CACHE_HOME", "/x")], "/x/huggingface/hub"),
         (
@@ -54,7 +57,7 @@ fn the_token_is_found_where_python_finds_it() {
     fs::write(&other, "hf_other").unwrap();
     let (stored, other) = (stored.to_str().unwrap(), other.to_str().unwrap());
     let home = ("HF_HOME", home);
-    let cases: [(&[(&str, &str)], Option<&str>); 6] = [
+    let cases: [(Vars, Option<&str>); 6] = [
         (&[home], Some(stored)),
         (&[home, ("HF_TOKEN_PATH", other)], Some(other)),
         (&[home, ("HF_TOKEN", " hf_variable\n")], Some("HF_TOKEN")),

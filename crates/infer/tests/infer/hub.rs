@@ -9,8 +9,11 @@ use tempfile::TempDir;
 use crate::command::{Ran, program};
 use crate::fixture::{LINES, with_bundle};
 
+/// Environment variables.
+type Vars<'a> = &'a [(&'a str, &'a str)];
+
 /// Runs `infer` with this hub, and a cache in the folder.
-fn infer(hub: &TestHub, folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+fn infer(hub: &TestHub, folder: &Path, args: &[&str], variables: Vars) -> Ran {
     let output = Command::new(program())
         .args(args)
         .current_dir(folder)
@@ -87,7 +90,7 @@ fn an_error_of_the_hub_is_one_line_and_a_hint() {
     let (hub, folder) = world();
     let secret = [("HF_TOKEN", "hf_verysecret")];
     let offline = [("HF_HUB_OFFLINE", "true")];
-    let cases: [(&str, &[(&str, &str)], &str); 5] = [
+    let cases: [(&str, Vars, &str); 5] = [
         (
             "hf://owner/none",
             &[],
