@@ -205,7 +205,8 @@ fn check_positions(
         let expected = sinusoids(rows, d, &Device::Cpu)?;
         let difference = (stored - expected)?.abs()?.flatten_all()?.max(0)?;
         // The file may hold 16-bit floats: bfloat16 has 8 bits of precision.
-        if !(difference.to_scalar::<f32>()? < 4e-3) {
+        let is_close = difference.to_scalar::<f32>()? < 4e-3;
+        if !is_close {
             return Err(refused());
         }
     }
