@@ -10,6 +10,7 @@ step() { printf '\n== %s\n' "$*"; "$@"; }
 step cargo fmt --all --check
 step cargo clippy --release --workspace --all-targets -- -D warnings
 step cargo test --release --workspace
+step scripts/check-exchange.sh
 step scripts/torture/kill.sh 8
 if command -v python3 >/dev/null; then # the benchmarks that need only Python
   step cargo build --release -p attend-train --bin train --example step

@@ -12,7 +12,6 @@ from judge import Judge, Table
 from models import Size, fresh, new_model, raise_eos, randomize, save, write_tokenizer
 from peers import SEARCHES, Attend, CTranslate2, Transformers, convert, infer, quiet, read_lines
 
-BASE = dict(d_model=512, heads=8, d_ff=2048, layers=6)
 VARIANTS = {
     "relu": dict(),
     "swish": dict(activation="swish"),
@@ -32,6 +31,7 @@ def arguments():
     parser.add_argument("--max-length", type=int, default=24, help="of a translation, with </s>")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--searches", nargs="+", choices=SEARCHES, default=list(SEARCHES))
+    parser.add_argument("--d-model", type=int, default=512, help="width; 64 to a head, and 4 times as wide inside")
     parser.add_argument("--quick", action="store_true", help="2+2 layers of 64, 40 sentences")
     parser.add_argument("--peers-only", action="store_true", help="compare without Attend")
     parser.add_argument("--keep", type=Path, help="write the models to this folder and keep them")
@@ -41,7 +41,10 @@ def arguments():
 def make(folder, lines, args, seed, weights="safetensors", logits_bias=False, **kind):
     """Writes a random model and returns it as transformers loads it."""
     english, german = (read_lines(args.corpus, language, TRAINING_LINES) for language in ("en", "de"))
-    size = dict(d_model=64, heads=4, d_ff=96, layers=2) if args.quick else BASE
+    d = args.d_model
+    size = dict(d_model=d, heads=max(d // 64, 1), d_ff=4 * d, layers=6)
+    if args.quick:
+        size = dict(d_model=64, heads=4, d_ff=96, layers=2)
     size = Size(**size, pieces=args.pieces)
     vocabularies = write_tokenizer(folder, english, german, size.pieces, kind.get("separate", False))
     model = new_model(size, vocabularies, **kind)

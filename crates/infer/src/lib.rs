@@ -3,7 +3,8 @@
 //! | file | contents |
 //! |---|---|
 //! | `weights/` | reads the tensors of safetensors files and of files of `torch.save` |
-//! | `bundle/` | reads and writes the files of a bundle |
+//! | `bundle/` | reads and writes the files of a bundle; opens folders, whoever wrote them |
+//! | `huggingface/` | reads and writes folders of transformers |
 //! | `ctranslate2/` | writes and reads the files of CTranslate2 |
 //! | `run/` | reads and verifies the folder of a run |
 //! | `decode` | the `[decode]` section of the config |
@@ -16,6 +17,8 @@
 //! | `metrics/` | BLEU and chrF2 |
 //! | `align` | computes the attention maps of a sentence pair |
 //! | `pieces` | the readable text of single tokens |
+//! | `export/` | a model for other programs, proved, with its card |
+//! | `staging` | a folder that appears whole or not at all |
 //! | `heatmap/` | draws attention weights as SVG or PNG |
 //!
 //! ```no_run

@@ -5,6 +5,8 @@ mod defence; // numbers that are not finite, batches that are too large
 mod errors; // what a user can get wrong
 mod hardening; // what attacks have found
 mod history; // every system of configs/history
+#[cfg(feature = "hub")]
+mod hub; // data and models on the Hugging Face Hub
 mod init; // training that starts from another model, and frozen weights
 mod isa; // versions of the kernels, and which give the same bits
 mod keys; // keys without effect, and keys with old names
