@@ -4,8 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
-cargo build --release --quiet --bin infer --bin train
-cargo build --release --quiet -p attend-hub --features testing --example serve
+# The same features as `cargo test --workspace`, so that nothing is built twice.
+cargo build --release --quiet --workspace --bins --example serve --features attend-hub/testing
 
 work=$(mktemp -d)
 cleanup() {

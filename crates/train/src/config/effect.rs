@@ -15,7 +15,7 @@ struct Conditional {
     belongs_to: &'static str,
 }
 
-const TRAINED: &str = "tokenizers that are trained, and data.tokenizer.file or train.init is set";
+const TRAINED: &str = "tokenizers that are trained, and train.init or data.tokenizer.file is set";
 
 /// Every conditional key; one with two conditions is here twice. Keys that are refused by the model's own
 /// check, such as `model.recurrent.attention.window`, are not here.
