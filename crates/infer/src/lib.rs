@@ -64,6 +64,7 @@ pub use bundle::{
 pub use decode::{DecodeConfig, LengthMeasure};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};
+pub use huggingface::parse_hub_config;
 pub use observer::Observer;
 pub use translate::{Hypothesis, Translation, Translator};
 pub use weights::{

@@ -138,8 +138,10 @@ impl Json {
         }
         if let Some(added) = parts["added_tokens"].as_array_mut() {
             added.retain(|token| token["content"] != PAD);
-            let tags = names.iter().filter(|name| is_tag(name)).map(|tag| {
-                json!({"id": self.vocab_size, "content": tag, "single_word": false, "lstrip": false,
+            let first = self.vocab_size - 1; // in the place of <pad>
+            let tags = (first..).zip(&names).filter(|(_, name)| is_tag(name));
+            let tags = tags.map(|(id, tag)| {
+                json!({"id": id, "content": tag, "single_word": false, "lstrip": false,
                        "rstrip": false, "normalized": false, "special": false})
             });
             added.extend(tags);

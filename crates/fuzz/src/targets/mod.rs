@@ -12,6 +12,7 @@
 //! | `safetensors` | `model.safetensors` and `optimizer.safetensors` |
 //! | `torch_bin`, `weights_index` | `pytorch_model.bin`; the index of a model in shards |
 //! | `ctranslate2` | `model.bin` of CTranslate2 |
+//! | `hub_config` | `config.json` of a model of transformers |
 //! | `event_log` | `metrics.jsonl` of a run |
 //! | `metrics` | text that is scored |
 //! | `heatmap` | text that is drawn |
@@ -26,6 +27,7 @@ mod fixture;
 mod generation_config;
 mod gzip;
 mod heatmap;
+mod hub_config;
 mod manifest;
 mod metrics;
 mod provenance;
@@ -69,6 +71,7 @@ pub const TARGETS: &[Target] = targets![
     torch_bin,
     weights_index,
     ctranslate2,
+    hub_config,
     event_log,
     metrics,
     heatmap,

@@ -19,4 +19,5 @@ mod write;
 pub(crate) use family::Family;
 pub(crate) use generation::expressible;
 pub(crate) use read::open;
+pub use read::parse_hub_config;
 pub(crate) use write::files;

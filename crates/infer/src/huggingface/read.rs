@@ -9,10 +9,24 @@ use super::tensors::Renamed;
 use crate::bundle::{BundleConfig, CONFIG, Contents, GENERATION_CONFIG, vocabularies};
 use crate::file::read_regular;
 use crate::weights::open_weights;
-use crate::{Error, Result};
+use crate::{DecodeConfig, Error, Result};
 
 /// The folder, in that of a model with two tokenizers, that has the one of the target.
 pub(super) const TARGET_FOLDER: &str = "target";
+
+/// The model and the search that `config.json` describes, where it has the settings of `generate` too. `path` is for
+/// errors.
+pub fn parse_hub_config(json: &[u8], path: &Path) -> Result<(ModelConfig, DecodeConfig)> {
+    let config = HubConfig::parse(json, path)?;
+    let decode = generation::parse(json, path, &config)?;
+    let model = config.model();
+    let valid = model.validate();
+    valid.map_err(|error| Error::Damaged {
+        path: path.into(),
+        message: error.to_string(),
+    })?;
+    Ok((model, decode))
+}
 
 /// Opens the folder of a MarianMT or Pegasus model.
 pub(crate) fn open(folder: PathBuf) -> Result<Contents> {
