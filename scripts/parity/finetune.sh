@@ -97,10 +97,21 @@ score() {
     $bin/infer evaluate "$folder" --src "$(file_of "$prefix" en)" --ref "$work/$name.ref" \
       -o "$work/$name.$run" > "$work/$name.$run.score"
   done
-  "$VENV/bin/sacrebleu" "$work/$name.ref" -m bleu chrf --paired-bs \
-    -i "$work/$name.base" "$work/$name.tuned" "$work/$name.scratch"
-  "$VENV/bin/sacrebleu" "$work/$name.ref" -m bleu --paired-bs -f json \
-    -i "$work/$name.base" "$work/$name.tuned" "$work/$name.scratch" > "$work/$name.json" 2>/dev/null
+  local systems=("$work/$name.base" "$work/$name.tuned" "$work/$name.scratch")
+  "$VENV/bin/sacrebleu" "$work/$name.ref" -m bleu chrf --paired-bs -f text -i "${systems[@]}"
+  # The command writes no JSON of this test with NumPy 2.
+  exec_python - "$work/$name.ref" "${systems[@]}" > "$work/$name.json" <<'PYTHON'
+import json, sys
+from sacrebleu.metrics import BLEU
+from sacrebleu.significance import PairedTest
+reference, *systems = sys.argv[1:]
+def lines(path):
+    return open(path, encoding="utf-8").read().split("\n")[:-1]
+named = [(name, lines(name)) for name in systems]
+_, scores = PairedTest(named, {"BLEU": BLEU()}, references=[lines(reference)], test_type="bs")()
+results = [{"score": float(result.score), "p_value": float(result.p_value or 0)} for result in scores["BLEU"]]
+print(json.dumps([{"BLEU": result} for result in results]))
+PYTHON
 }
 echo "== $test, the new domain"
 score "$test" new
