@@ -13,7 +13,7 @@ step cargo test --release --workspace
 step scripts/check-exchange.sh
 step scripts/torture/kill.sh 8
 if command -v python3 >/dev/null; then # the benchmarks that need only Python
-  step cargo build --release -p attend-train --bin train --example step
+  step cargo build --release --bin train --example step
   step python3 scripts/bench/scaling.py --shape tiny --quick
   step python3 scripts/bench/whole_program.py --turn 5 --turns 2
 fi

@@ -3,7 +3,7 @@
 # a second or two, and changes to that folder.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cargo build --release --quiet -p attend-train --bin train
+cargo build --release --quiet --bin train
 train=$PWD/target/release/train
 for set in train:600 valid:20 test:20; do
   for side in en de; do
