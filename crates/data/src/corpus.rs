@@ -1,6 +1,6 @@
 //! Sentence pairs from two files.
 
-use crate::{Error, FilePair, Lines, Paths, Progress, Result, Task};
+use crate::{Error, FilePair, Input, Lines, Paths, Progress, Result, Task};
 use std::fs;
 use std::path::Path;
 
@@ -29,16 +29,16 @@ impl Corpus {
             source: Vec::new(),
             target: Vec::new(),
         };
-        for pair in &files {
+        for input in &files {
+            let Input::Text(pair) = input else { todo!() };
             let (source, target) = read_pair(pair, progress)?;
             corpus.source.extend(source);
             corpus.target.extend(target);
         }
         if corpus.is_empty() {
-            let paths = files.into_iter().flat_map(|f| [f.source, f.target]);
-            return Err(Error::EmptyCorpus {
-                paths: paths.collect(),
-            });
+            let paths = files.iter().flat_map(Input::files);
+            let paths = paths.map(Path::to_path_buf).collect();
+            return Err(Error::EmptyCorpus { paths });
         }
         Ok(corpus)
     }

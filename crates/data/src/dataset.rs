@@ -1,6 +1,6 @@
 //! A corpus as token ids.
 
-use crate::sampler::mix;
+use crate::random::mix;
 use crate::{Batch, Corpus, Error, Lengths, Progress, Result, Tokenizers};
 use attend_batch::Packed;
 use serde::Serialize;

@@ -40,6 +40,14 @@ pub enum Error {
     #[error("{}:{line}: the line has more than {MAX_LINE_BYTES} bytes", path.display())]
     LongLine { path: PathBuf, line: usize },
 
+    /// A line or record (counted from 1) that holds no pair: a field is missing, or is not text.
+    #[error("{}:{line}: {problem}", path.display())]
+    BadRecord {
+        path: PathBuf,
+        line: u64,
+        problem: String,
+    },
+
     /// The two files of a corpus do not have the same number of lines.
     #[error(
         "{} has {source_lines} lines but {} has {target_lines}",
@@ -109,6 +117,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether only one line cannot be read, which `data.bad_lines = "skip"` drops.
+    pub fn is_bad_line(&self) -> bool {
+        matches!(
+            self,
+            Self::InvalidUtf8 { .. } | Self::LongLine { .. } | Self::BadRecord { .. }
+        )
+    }
+
     /// How to fix it, if that is known.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -125,6 +141,9 @@ impl Error {
             ),
             Self::LongLine { .. } => {
                 "put one sentence on each line; lines end with LF or CR LF".into()
+            }
+            Self::BadRecord { .. } => {
+                "correct the line, or drop such lines with data.bad_lines = \"skip\"".into()
             }
             Self::UnequalLines { .. } => {
                 "line n of one file must be the translation of line n of the other".into()

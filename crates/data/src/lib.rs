@@ -43,20 +43,28 @@ mod config;
 mod corpus;
 mod dataset;
 mod error;
+mod input;
 mod lines;
 mod paths;
 mod progress;
+mod random;
+mod read;
 mod sampler;
 mod tokenizer;
 
 pub use batch::Batch;
 pub use batching::{Epoch, Lengths, batches_by_length};
-pub use config::{DataConfig, TokenizerConfig, TokenizerFiles, TokenizerKind};
+pub use config::{
+    AugmentConfig, BadLines, CleanConfig, CorpusConfig, DataConfig, Normalization, TokenizerConfig,
+    TokenizerFiles, TokenizerKind,
+};
 pub use corpus::Corpus;
 pub use dataset::{Dataset, Keep, Report};
 pub use error::{Error, Result};
+pub use input::Input;
 pub use lines::{Lines, MAX_LINE_BYTES};
-pub use paths::{FilePair, PathPair, Paths};
+pub use paths::{Column, FilePair, Format, PathPair, Paths, Patterns, Table};
 pub use progress::{Progress, Task};
+pub use read::{Pair, Pairs};
 pub use sampler::{BatchSampler, Batches, Position};
 pub use tokenizer::{EOS, PAD, Tokenizer, Tokenizers, UNK};

@@ -1,6 +1,6 @@
 //! Finding the files that a config names.
 
-use crate::{Error, Result};
+use crate::{Error, Input, Result};
 use schemars::JsonSchema;
 use serde::de::{self, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -26,6 +26,64 @@ pub enum PathPair {
     Prefix(PathBuf),
     /// Both file names.
     Files(FilePair),
+    /// Files that hold both sides.
+    Table(Table),
+}
+
+/// Files that hold both sides of a corpus, or prefixes of parallel text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// A path, a pattern such as "news/*.jsonl.zst", or a list of these.
+    pub path: Patterns,
+    /// The source: a column's number or name, a field such as "translation.en", or a language.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Column>,
+    /// The target, in the same form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Column>,
+    /// The format, if the names of the files do not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+    /// Whether the first line of a TSV file has the names of the columns.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub header: bool,
+}
+
+/// One path or pattern, or several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a path or a list of paths")]
+pub enum Patterns {
+    /// One.
+    One(PathBuf),
+    /// Several, which are read in order.
+    Many(Vec<PathBuf>),
+}
+
+/// Which part of a record is a side of the pair.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a column's number from 0, or a name")]
+pub enum Column {
+    /// The number of a column, from 0.
+    Number(usize),
+    /// The name of a column, a field such as "translation.en", or a language.
+    Name(String),
+}
+
+/// The format of a corpus file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// Two files, line by line.
+    Text,
+    /// Columns that are separated by tabs, without quoting.
+    Tsv,
+    /// One JSON object on each line.
+    Jsonl,
+    /// Apache Parquet.
+    Parquet,
+    /// Translation memories (TMX).
+    Tmx,
 }
 
 /// A source file, and a target file with its translation line by line.
@@ -40,25 +98,24 @@ pub struct FilePair {
 
 impl Paths {
     /// The files for these language tags. A file that does not exist is an error.
-    pub fn resolve(&self, source: &str, target: &str) -> Result<Vec<FilePair>> {
+    pub fn resolve(&self, source: &str, target: &str) -> Result<Vec<Input>> {
         let pairs = match self {
             Self::One(pair) => std::slice::from_ref(pair),
             Self::Many(pairs) => pairs,
         };
-        pairs
-            .iter()
-            .map(|pair| pair.resolve(source, target))
-            .collect()
+        let inputs = pairs.iter().map(|pair| pair.resolve(source, target));
+        Ok(inputs.collect::<Result<Vec<_>>>()?.concat())
     }
 }
 
 impl PathPair {
-    fn resolve(&self, source: &str, target: &str) -> Result<FilePair> {
+    fn resolve(&self, source: &str, target: &str) -> Result<Vec<Input>> {
         match self {
-            Self::Prefix(prefix) => Ok(FilePair {
+            Self::Prefix(prefix) => Ok(vec![Input::Text(FilePair {
                 source: with_language(prefix, source)?,
                 target: with_language(prefix, target)?,
-            }),
+            })]),
+            Self::Table(_) => Ok(vec![]), // to come
             Self::Files(files) => {
                 for path in [&files.source, &files.target] {
                     if !exists(path)? {
@@ -66,7 +123,7 @@ impl PathPair {
                         return Err(Error::MissingFile { path, tried });
                     }
                 }
-                Ok(files.clone())
+                Ok(vec![Input::Text(files.clone())])
             }
         }
     }
@@ -181,6 +238,54 @@ impl<'de> Visitor<'de> for PathPairVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<PathPair, A::Error> {
-        FilePair::deserialize(MapAccessDeserializer::new(map)).map(PathPair::Files)
+        let table: AnyTable = Deserialize::deserialize(MapAccessDeserializer::new(map))?;
+        table.into_pair().map_err(de::Error::custom)
+    }
+}
+
+/// A table of either kind, which differ by `path`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AnyTable {
+    path: Option<Patterns>,
+    source: Option<Column>,
+    target: Option<Column>,
+    format: Option<Format>,
+    #[serde(default)]
+    header: bool,
+}
+
+impl AnyTable {
+    fn into_pair(self) -> std::result::Result<PathPair, String> {
+        let Self {
+            path,
+            source,
+            target,
+            format,
+            header,
+        } = self;
+        if let Some(path) = path {
+            return Ok(PathPair::Table(Table {
+                path,
+                source,
+                target,
+                format,
+                header,
+            }));
+        }
+        if format.is_some() || header {
+            return Err("missing field `path`, to which `format` and `header` belong".into());
+        }
+        let file = |side: Option<Column>, key: &str| match side {
+            Some(Column::Name(name)) => Ok(PathBuf::from(name)),
+            Some(Column::Number(_)) => {
+                Err("missing field `path`: the file with these columns".into())
+            }
+            None => Err(format!("missing field `{key}`")),
+        };
+        Ok(PathPair::Files(FilePair {
+            source: file(source, "source")?,
+            target: file(target, "target")?,
+        }))
     }
 }

@@ -3,6 +3,7 @@
 //! The batches of an epoch are a pure function of (lengths, budget, seed, epoch). A position in
 //! training is two numbers, and there is no random state to save.
 
+use crate::random::Draws;
 use crate::{Batch, Dataset, Epoch, Error, Lengths, Result};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -48,10 +49,10 @@ impl BatchSampler {
     /// batches, and the batches are shuffled. Every pair is in exactly one batch.
     pub fn epoch(&self, epoch: u64) -> Epoch {
         let mut pairs: Vec<usize> = (0..self.lengths.len()).collect();
-        Draws::new(self.seed, epoch, 0).shuffle(&mut pairs);
+        Draws::new(self.seed, [epoch, 0]).shuffle(&mut pairs);
         self.sort_pools(&mut pairs);
         let mut epoch_batches = Epoch::cut(pairs, &self.lengths, self.batch_tokens);
-        Draws::new(self.seed, epoch, 1).shuffle(&mut epoch_batches.batches);
+        Draws::new(self.seed, [epoch, 1]).shuffle(&mut epoch_batches.batches);
         epoch_batches
     }
 
@@ -143,36 +144,4 @@ impl Iterator for Batches {
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.next_batch())
     }
-}
-
-/// Random numbers that are a pure function of (seed, epoch, stream, index). They are the same on
-/// every machine.
-struct Draws {
-    key: u64,
-}
-
-impl Draws {
-    fn new(seed: u64, epoch: u64, stream: u64) -> Self {
-        let key = [epoch, stream]
-            .into_iter()
-            .fold(mix(seed), |key, value| mix(key ^ value));
-        Self { key }
-    }
-
-    /// The Fisher-Yates shuffle. Draw `i` is for position `i`.
-    fn shuffle<T>(&self, items: &mut [T]) {
-        for i in (1..items.len()).rev() {
-            let draw = mix(self.key ^ i as u64);
-            let scaled = (u128::from(draw) * (i as u128 + 1)) >> 64; // 0..=i
-            items.swap(i, scaled as usize);
-        }
-    }
-}
-
-/// SplitMix64 (Steele, Lea and Flood 2014): one step of the generator from state `x`.
-pub(crate) fn mix(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }

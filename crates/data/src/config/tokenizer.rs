@@ -1,45 +1,13 @@
-//! The `[data]` section of a config.
+//! `[data.tokenizer]`.
 
 use crate::paths::exists;
-use crate::{Error, FilePair, Paths, Result};
-use attend_config::{ConfigError, check_ranges};
+use crate::{Error, FilePair, Result};
+use attend_config::check_ranges;
 use schemars::JsonSchema;
 use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::path::PathBuf;
-
-/// `[data]`: the parallel text to train on, and how it is batched.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DataConfig {
-    /// The source language, a tag such as "en". It is also the file extension after a prefix.
-    pub source: String,
-    /// The target language, a tag such as "de". It is also the file extension after a prefix.
-    pub target: String,
-    /// The training data: a prefix such as "data/train", to which ".en" and ".de" (or ".en.gz" and
-    /// ".de.gz") are added, or { source = "a.txt", target = "b.txt" }, or a list of these.
-    pub train: Paths,
-    /// The validation data, in the same form as `train`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub valid: Option<Paths>,
-    /// The test data, which is translated and scored after training. It has the same form as `train`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub test: Option<Paths>,
-    /// The tokenizer.
-    #[serde(default)]
-    pub tokenizer: TokenizerConfig,
-    /// Batch size: the maximum number of source tokens, and of target tokens, including `</s>`. A pair
-    /// that is longer is a batch of its own.
-    #[serde(default = "default_batch_tokens")]
-    #[schemars(range(min = 1))]
-    pub batch_tokens: usize,
-    /// Training pairs with more tokens than this on either side, including `</s>`, are skipped. Their
-    /// number is reported. At least 2: one token and `</s>`.
-    #[serde(default = "default_max_length")]
-    #[schemars(range(min = 2))]
-    pub max_length: usize,
-}
 
 /// `[data.tokenizer]`: how text is split into tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -97,55 +65,6 @@ pub enum TokenizerFiles {
     Separate(FilePair),
 }
 
-impl DataConfig {
-    /// A config for these languages and this training data, with defaults for the rest.
-    pub fn new(
-        source: impl Into<String>,
-        target: impl Into<String>,
-        train: impl Into<Paths>,
-    ) -> Self {
-        Self {
-            source: source.into(),
-            target: target.into(),
-            train: train.into(),
-            valid: None,
-            test: None,
-            tokenizer: TokenizerConfig::default(),
-            batch_tokens: default_batch_tokens(),
-            max_length: default_max_length(),
-        }
-    }
-
-    /// Checks every value. [`DataConfig::check_files`] checks that the files exist.
-    pub fn validate(&self) -> Result<()> {
-        check_ranges(self, "data")?;
-        for (key, tag) in [("data.source", &self.source), ("data.target", &self.target)] {
-            if tag.trim().is_empty() {
-                let hint = "give a language tag, such as \"en\"";
-                return Err(ConfigError::new(key, "is empty", hint).into());
-            }
-        }
-        if self.source == self.target {
-            return Err(ConfigError::new(
-                "data.target",
-                format!("is \"{}\", the same as data.source", self.target),
-                "give the two sides different tags, such as \"en\" and \"de\"",
-            )
-            .into());
-        }
-        Ok(())
-    }
-
-    /// Checks that all files exist, without reading them.
-    pub fn check_files(&self) -> Result<()> {
-        let corpora = [Some(&self.train), self.valid.as_ref(), self.test.as_ref()];
-        for paths in corpora.into_iter().flatten() {
-            paths.resolve(&self.source, &self.target)?;
-        }
-        self.tokenizer.check_files()
-    }
-}
-
 impl TokenizerConfig {
     /// Checks every value.
     pub fn validate(&self) -> Result<()> {
@@ -161,7 +80,7 @@ impl TokenizerConfig {
         }
     }
 
-    fn check_files(&self) -> Result<()> {
+    pub(super) fn check_files(&self) -> Result<()> {
         let files = match &self.file {
             None => vec![],
             Some(TokenizerFiles::Joint(path)) => vec![path],
@@ -216,12 +135,4 @@ impl<'de> Deserialize<'de> for TokenizerFiles {
         }
         deserializer.deserialize_any(FilesVisitor)
     }
-}
-
-fn default_batch_tokens() -> usize {
-    4096
-}
-
-fn default_max_length() -> usize {
-    256
 }

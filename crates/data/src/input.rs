@@ -1,0 +1,54 @@
+//! The files of a corpus, once they are found.
+
+use crate::{Column, FilePair, Format, Pairs, Result, read};
+use std::path::{Path, PathBuf};
+
+/// One file, or two files of parallel text, and how pairs are read from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Two files, line by line.
+    Text(FilePair),
+    /// One file that holds both sides.
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// Its format, which is not text.
+        format: Format,
+        /// Which part of a record is which side.
+        columns: Columns,
+    },
+}
+
+/// Which part of a record is which side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Columns {
+    /// The source, if the config names it.
+    pub source: Option<Column>,
+    /// The target, if the config names it.
+    pub target: Option<Column>,
+    /// Whether a TSV file begins with the names of the columns.
+    pub header: bool,
+    /// The languages of source and target, which name the sides if nothing else does.
+    pub languages: (String, String),
+}
+
+impl Input {
+    /// The pairs, in the order of the file.
+    ///
+    /// A line that cannot be read is an error for which [`crate::Error::is_bad_line`] is true; the next pair can be
+    /// read after it. Any other error is the last item.
+    pub fn open(&self) -> Result<Pairs> {
+        match self {
+            Self::Text(files) => read::text::open(files),
+            Self::Table { .. } => todo!("one file of `read` for each format"),
+        }
+    }
+
+    /// The files that are read.
+    pub fn files(&self) -> Vec<&Path> {
+        match self {
+            Self::Text(FilePair { source, target }) => vec![source, target],
+            Self::Table { path, .. } => vec![path],
+        }
+    }
+}
