@@ -23,11 +23,17 @@ fn a_corpus_is_a_prefix_a_pair_of_files_or_a_list() {
         target: "b.txt".into(),
     };
     let table = json!({"source": "a.txt", "target": "b.txt"});
-    assert_eq!(train(json!("x")).unwrap().train, "x".into());
-    assert_eq!(train(table.clone()).unwrap().train, files.clone().into());
+    assert_eq!(train(json!("x")).unwrap().train, Some("x".into()));
+    assert_eq!(
+        train(table.clone()).unwrap().train,
+        Some(files.clone().into())
+    );
     assert_eq!(
         train(json!(["x", table])).unwrap().train,
-        Paths::Many(vec![PathPair::Prefix("x".into()), PathPair::Files(files)])
+        Some(Paths::Many(vec![
+            PathPair::Prefix("x".into()),
+            PathPair::Files(files)
+        ]))
     );
 }
 
