@@ -135,7 +135,7 @@ pub(super) fn validate(corpora: &[CorpusConfig]) -> Result<(), ConfigError> {
         }
     }
     for step in stage_starts(corpora) {
-        if !corpora.iter().any(|corpus| corpus.is_used_at(step)) {
+        if !corpora.is_empty() && !corpora.iter().any(|corpus| corpus.is_used_at(step)) {
             return Err(ConfigError::new(
                 "data.corpora",
                 format!("no corpus is used at step {step}"),

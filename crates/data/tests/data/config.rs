@@ -47,7 +47,7 @@ fn a_corpus_of_the_wrong_form_has_an_error_that_names_the_problem() {
     );
     let key = train(json!({"src": "a", "target": "b"}));
     assert!(
-        key.contains("unknown field `src`, expected `source` or `target`"),
+        key.contains("unknown field `src`, expected one of `path`, `source`, `target`"),
         "{key}"
     );
     assert!(train(json!({"source": "a"})).contains("missing field `target`"));
