@@ -15,7 +15,7 @@ pub struct Lengths {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Epoch {
     pairs: Vec<usize>,
-    pub(crate) batches: Vec<Range<usize>>,
+    batches: Vec<Range<usize>>,
 }
 
 impl Epoch {
@@ -23,7 +23,9 @@ impl Epoch {
     pub fn by_length(lengths: &[Lengths], batch_tokens: usize) -> Self {
         let mut pairs: Vec<usize> = (0..lengths.len()).collect();
         pairs.sort_by_key(|&i| lengths[i]);
-        Self::cut(pairs, lengths, batch_tokens)
+        let sorted: Vec<Lengths> = pairs.iter().map(|&i| lengths[i]).collect();
+        let batches = cut_greedily(&sorted, batch_tokens);
+        Self { pairs, batches }
     }
 
     /// Number of batches.
@@ -45,26 +47,43 @@ impl Epoch {
     pub fn iter(&self) -> impl Iterator<Item = &[usize]> {
         self.batches.iter().map(|range| &self.pairs[range.clone()])
     }
+}
 
-    /// Starts a new batch when the next pair would exceed `batch_tokens` on either side.
-    pub(crate) fn cut(pairs: Vec<usize>, lengths: &[Lengths], batch_tokens: usize) -> Self {
-        let mut batches = Vec::new();
-        let (mut start, mut source, mut target) = (0, 0, 0);
-        for (end, &pair) in pairs.iter().enumerate() {
-            let next = lengths[pair];
-            let over = (source + next.source).max(target + next.target) > batch_tokens;
-            if over && end > start {
-                batches.push(start..end);
-                (start, source, target) = (end, 0, 0);
-            }
-            source += next.source;
-            target += next.target;
+/// Cuts pairs of these lengths, in their order, into batches of at most `batch_tokens` tokens on either side. A pair
+/// that is longer is a batch of its own.
+///
+/// There are as few batches as possible, and they are about equally large: a small batch at the end would have as
+/// much influence on the model as the others.
+pub(crate) fn cut(lengths: &[Lengths], batch_tokens: usize) -> Vec<Range<usize>> {
+    let fewest = cut_greedily(lengths, batch_tokens);
+    let (mut too_small, mut enough) = (0, batch_tokens);
+    while enough - too_small > 1 {
+        let middle = too_small + (enough - too_small) / 2;
+        match cut_greedily(lengths, middle).len() > fewest.len() {
+            true => too_small = middle,
+            false => enough = middle,
         }
-        if start < pairs.len() {
-            batches.push(start..pairs.len());
-        }
-        Self { pairs, batches }
     }
+    cut_greedily(lengths, enough)
+}
+
+/// Starts a new batch when the next pair would exceed `batch_tokens` on either side.
+fn cut_greedily(lengths: &[Lengths], batch_tokens: usize) -> Vec<Range<usize>> {
+    let mut batches = Vec::new();
+    let (mut start, mut source, mut target) = (0, 0, 0);
+    for (end, next) in lengths.iter().enumerate() {
+        let over = (source + next.source).max(target + next.target) > batch_tokens;
+        if over && end > start {
+            batches.push(start..end);
+            (start, source, target) = (end, 0, 0);
+        }
+        source += next.source;
+        target += next.target;
+    }
+    if start < lengths.len() {
+        batches.push(start..lengths.len());
+    }
+    batches
 }
 
 /// Batches for sequences of these lengths, from short to long. Each is a list of indices into
@@ -97,6 +116,28 @@ mod tests {
         assert_eq!(batches, [vec![1, 5, 3], vec![0], vec![4], vec![2]]);
         assert_eq!(batches_by_length(&[7, 8], 0), [[0], [1]]);
         assert!(batches_by_length(&[], 5).is_empty());
+    }
+
+    #[test]
+    fn a_pool_is_cut_into_the_fewest_batches_of_about_equal_size() {
+        let lengths: Vec<Lengths> = (0..1000)
+            .map(|i| Lengths {
+                source: 5 + i / 50,
+                target: 4 + i / 40,
+            })
+            .collect();
+        let tokens = |range: &Range<usize>| lengths[range.clone()].iter().map(|l| l.target).sum();
+        for budget in [400, 977, 1500] {
+            let batches = cut(&lengths, budget);
+            assert_eq!(batches.len(), cut_greedily(&lengths, budget).len());
+            assert_eq!(batches.iter().map(Range::len).sum::<usize>(), 1000);
+            let sizes: Vec<usize> = batches.iter().map(tokens).collect();
+            let (least, most) = (*sizes.iter().min().unwrap(), *sizes.iter().max().unwrap());
+            assert!(most <= budget && 4 * least >= 3 * most, "{sizes:?}");
+        }
+        assert_eq!(cut(&lengths, usize::MAX), [0..1000]);
+        assert_eq!(cut(&lengths, 1).len(), 1000);
+        assert!(cut(&[], 5).is_empty());
     }
 
     #[test]

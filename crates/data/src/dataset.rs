@@ -1,194 +1,349 @@
 //! A corpus as token ids.
 
-use crate::random::mix;
-use crate::{Batch, Corpus, Error, Lengths, Progress, Result, Tokenizers};
+use crate::cache::{Bytes, Cache, META, PARTS, Rows, Shape, VERSION};
+use crate::clean::{Cleaner, Counts, Reason};
+use crate::duplicates::Duplicates;
+use crate::encoder::{Encoder, Files, KEPT};
+use crate::hash::Hasher;
+use crate::text_source::Checked;
+use crate::{
+    Batch, Corpus, EntryKind, Error, Lengths, Pair, Progress, Result, TextSource, Tokenizers,
+};
 use attend_batch::Packed;
-use serde::Serialize;
-use std::fmt;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
-const CHUNK: usize = 1 << 18; // pairs encoded at a time; only these are in memory twice
+/// The names of the rows of an entry.
+const ROWS: [&str; 4] = ["source", "target", "source.text", "target.text"];
+const FATES: &str = "fates";
+/// Bytes of the buffer of each file that is written.
+const BUFFER: usize = 1 << 18;
 
-/// All pairs of a corpus as token ids. Each side is one flat vector and the ends of its sentences.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// All pairs of a corpus that are kept, as token ids. They are mapped from a cache, not held in memory.
 pub struct Dataset {
-    source: Flat,
-    target: Flat,
-    pairs: Vec<usize>, // the index of each pair in the corpus
+    source: Rows,
+    target: Rows,
+    text: Option<[Rows; 2]>,
+    fates: Bytes,
+    meta: Meta,
+    /// The entry of the cache, for errors.
+    folder: PathBuf,
 }
 
-/// Which pairs of a corpus are encoded. Lengths are in tokens, including `</s>`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// Pairs with text on both sides and at most `max_length` tokens on each.
-    ToTrain { max_length: usize },
-    /// Pairs with at most `max_length` tokens on each side. A side may be empty.
-    ToValidate { max_length: usize },
+/// `meta.json` of a corpus.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Meta {
+    pub(crate) version: u32,
+    pub(crate) kind: EntryKind,
+    pub(crate) files: Vec<PathBuf>,
+    /// The number of the first pair of each input.
+    pub(crate) starts: Vec<u64>,
+    pub(crate) pairs: u64,
+    pub(crate) counts: Counts,
+    pub(crate) source: SideMeta,
+    pub(crate) target: SideMeta,
+    pub(crate) text: Option<[Shape; 2]>,
+    pub(crate) fingerprint: String,
 }
 
-/// How many pairs of a corpus were kept and skipped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
-    /// Pairs in the corpus.
-    pub pairs: usize,
-    /// Pairs in the dataset.
-    pub kept: usize,
-    /// Pairs skipped because a side has no text.
-    pub empty: usize,
-    /// Pairs skipped because a side has too many tokens.
-    pub too_long: usize,
+/// What `meta.json` says of one side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SideMeta {
+    pub(crate) shape: Shape,
+    pub(crate) vocab_size: u64,
+    pub(crate) longest: u64,
+    pub(crate) unknown: u64,
 }
 
 impl Dataset {
-    /// Encodes the pairs of a corpus that `keep` names. It is an error if there are none.
-    pub fn encode(
-        corpus: &Corpus,
+    /// Encodes a corpus, or opens what was encoded before. It is an error if no pair is kept.
+    ///
+    /// `with_text` keeps the text too, for [`Dataset::text`].
+    pub fn prepare(
+        text: &TextSource,
         tokenizers: &Tokenizers,
-        keep: Keep,
+        with_text: bool,
+        cache: &Cache,
         progress: &dyn Progress,
-    ) -> Result<(Self, Report)> {
-        let mut dataset = Self {
-            source: Flat::new(),
-            target: Flat::new(),
-            pairs: Vec::new(),
+    ) -> Result<Self> {
+        let mut hash = Hasher::new("corpus");
+        hash.add(&VERSION.to_le_bytes());
+        hash.add(text.identity(cache, progress)?.as_bytes());
+        for (name, content) in tokenizers.files() {
+            hash.add(name.as_bytes());
+            hash.add(&content);
+        }
+        hash.add(&[with_text.into()]);
+        let key = &hash.finish()[..32];
+        cache.open_or_make(key, progress, Self::open, |folder| {
+            write(folder, text, tokenizers, with_text, progress)
+        })
+    }
+
+    /// Encodes a corpus that is in memory, into memory.
+    pub fn encode(corpus: &Corpus, tokenizers: &Tokenizers, cleaner: &Cleaner) -> Result<Self> {
+        let files = Files {
+            source: Default::default(),
+            target: Default::default(),
+            text: None,
+            fates: Vec::new(),
         };
-        let mut report = Report::default();
-        let task = progress.start(
-            &format!("encoding {} pairs", corpus.len()),
-            Some(corpus.len() as u64),
-        );
-        let chunks = corpus.source.chunks(CHUNK).zip(corpus.target.chunks(CHUNK));
-        for (source_lines, target_lines) in chunks {
-            let source = tokenizers.require_source()?.encode_batch(source_lines)?;
-            let target = tokenizers.target().encode_batch(target_lines)?;
-            for (i, (source, target)) in source.iter().zip(&target).enumerate() {
-                let pair = report.pairs;
-                report.pairs += 1;
-                let empty = source.len() == 1 // </s> alone
-                    || target.len() == 1
-                    || source_lines[i].trim().is_empty()
-                    || target_lines[i].trim().is_empty();
-                let (train, most) = match keep {
-                    Keep::ToTrain { max_length } => (true, max_length),
-                    Keep::ToValidate { max_length } => (false, max_length),
-                };
-                if train && empty {
-                    report.empty += 1;
-                } else if source.len().max(target.len()) > most {
-                    report.too_long += 1;
-                } else {
-                    dataset.source.push(source);
-                    dataset.target.push(target);
-                    dataset.pairs.push(pair);
-                }
-            }
-            task.advance(source.len() as u64);
-        }
-        report.kept = dataset.len();
-        match report.kept {
-            0 => Err(Error::NothingLeft { keep, report }),
-            _ => Ok((dataset, report)),
-        }
+        let mut encoder = Encoder::new(files, tokenizers, cleaner)?;
+        let pairs = corpus.source.iter().zip(&corpus.target);
+        let checked = pairs.zip(1..).map(|((source, target), line)| Checked {
+            dropped: cleaner.check_text(source, target),
+            pair: Pair {
+                source: source.clone(),
+                target: target.clone(),
+                line,
+            },
+            input: 0,
+        });
+        let failed = |source| Error::Write {
+            path: "memory".into(),
+            source,
+        };
+        encoder.add(&checked.collect::<Vec<_>>(), failed)?;
+        let (files, meta) = encoder.finish(Vec::new(), vec![0]);
+        check_left(&meta)?;
+        let rows = |files: [Vec<u8>; 3], side: &SideMeta| {
+            let rows = Rows::new(files.map(Bytes::Held), side.shape);
+            rows.ok_or(Error::DamagedEntry {
+                folder: "memory".into(),
+            })
+        };
+        Ok(Self {
+            source: rows(files.source, &meta.source)?,
+            target: rows(files.target, &meta.target)?,
+            text: None,
+            fates: Bytes::Held(files.fates),
+            meta,
+            folder: "memory".into(),
+        })
+    }
+
+    fn open(folder: &Path) -> Result<Self> {
+        let open = || {
+            let meta: Meta = serde_json::from_slice(&fs::read(folder.join(META)).ok()?).ok()?;
+            let rows = |name: &str, shape: Shape| {
+                let [items, lengths, starts] =
+                    PARTS.map(|part| Bytes::map(&folder.join(format!("{name}.{part}"))).ok());
+                Rows::new([items?, lengths?, starts?], shape)
+            };
+            let [source, target, source_text, target_text] = ROWS;
+            let text = match meta.text {
+                Some(shapes) => Some([rows(source_text, shapes[0])?, rows(target_text, shapes[1])?]),
+                None => None,
+            };
+            let dataset = Self {
+                source: rows(source, meta.source.shape)?,
+                target: rows(target, meta.target.shape)?,
+                text,
+                fates: Bytes::map(&folder.join(FATES)).ok()?,
+                meta,
+                folder: folder.into(),
+            };
+            dataset.is_consistent().then_some(dataset)
+        };
+        open().ok_or(Error::DamagedEntry {
+            folder: folder.into(),
+        })
+    }
+
+    fn is_consistent(&self) -> bool {
+        let rows = [&self.source, &self.target].into_iter();
+        let mut rows = rows.chain(self.text.iter().flatten());
+        self.meta.version == VERSION
+            && self.meta.pairs > 0
+            && self.fates.len() as u64 == self.meta.counts.read
+            && rows.all(|rows| rows.len() as u64 == self.meta.pairs)
     }
 
     /// Number of pairs. Never 0.
     pub fn len(&self) -> usize {
-        self.pairs.len()
+        self.source.len()
     }
 
     /// Always false.
     pub fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
+        self.len() == 0
     }
 
-    /// The index of each pair in the corpus.
-    pub fn pairs(&self) -> &[usize] {
-        &self.pairs
+    /// The token ids of both sides of pair `i`, including `</s>`.
+    pub fn ids(&self, i: usize) -> Result<(Vec<u32>, Vec<u32>)> {
+        let side = |rows: &Rows, meta: &SideMeta| {
+            let ids: Vec<u32> = rows.ids(i)?.collect();
+            let fit = ids.iter().all(|id| u64::from(*id) < meta.vocab_size);
+            fit.then_some(ids)
+        };
+        let source = side(&self.source, &self.meta.source);
+        let target = side(&self.target, &self.meta.target);
+        source.zip(target).ok_or_else(|| self.damaged())
     }
 
-    /// The token ids of source sentence `i`, including `</s>`.
-    pub fn source(&self, i: usize) -> &[u32] {
-        self.source.get(i)
+    /// The text of both sides of pair `i`, if it was kept.
+    pub fn text(&self, i: usize) -> Result<(&str, &str)> {
+        let [source, target] = self.text.as_ref().ok_or_else(|| self.damaged())?;
+        let pair = source.text(i).zip(target.text(i));
+        pair.ok_or_else(|| self.damaged())
     }
 
-    /// The token ids of target sentence `i`, including `</s>`.
-    pub fn target(&self, i: usize) -> &[u32] {
-        self.target.get(i)
+    fn damaged(&self) -> Error {
+        Error::DamagedEntry {
+            folder: self.folder.clone(),
+        }
     }
 
     /// The lengths of both sides of pair `i`.
     pub fn lengths(&self, i: usize) -> Lengths {
         Lengths {
-            source: self.source(i).len(),
-            target: self.target(i).len(),
+            source: self.source.length(i),
+            target: self.target.length(i),
         }
     }
 
     /// A batch of these pairs.
-    pub fn batch(&self, indices: &[usize]) -> Batch {
-        Batch {
-            source: Packed::of_sentences(indices.iter().map(|&i| self.source(i))).into(),
-            target: Packed::of_sentences(indices.iter().map(|&i| self.target(i))),
-            pairs: indices.iter().map(|&i| self.pairs[i]).collect(),
+    pub fn batch(&self, indices: &[usize]) -> Result<Batch> {
+        let ids = indices.iter().map(|&i| self.ids(i));
+        let (source, target): (Vec<_>, Vec<_>) = ids.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        Ok(Batch {
+            source: Packed::of_sentences(source).into(),
+            target: Packed::of_sentences(target),
+            pairs: indices.to_vec(),
+        })
+    }
+
+    /// How many pairs were read, kept and dropped.
+    pub fn counts(&self) -> &Counts {
+        &self.meta.counts
+    }
+
+    /// The number of tokens of each side, including `</s>`.
+    pub fn tokens(&self) -> Lengths {
+        Lengths {
+            source: self.meta.source.shape.items as usize,
+            target: self.meta.target.shape.items as usize,
         }
     }
 
-    /// A hash of all token ids. It is saved with a checkpoint, to detect that training continues with
-    /// other data.
-    pub fn fingerprint(&self) -> u64 {
-        [&self.source, &self.target]
-            .into_iter()
-            .fold(0, |hash, side| side.fingerprint(hash))
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Self {
-            pairs,
-            kept,
-            empty,
-            too_long,
-        } = self;
-        write!(
-            f,
-            "kept {kept} of {pairs} pairs, skipped {empty} with an empty side and {too_long} that are too long"
-        )
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Flat {
-    ids: Vec<u32>,
-    ends: Vec<usize>,
-}
-
-impl Flat {
-    fn new() -> Self {
-        Self {
-            ids: Vec::new(),
-            ends: Vec::new(),
+    /// The number of tokens of the longest sentence of each side.
+    pub fn longest(&self) -> Lengths {
+        Lengths {
+            source: self.meta.source.longest as usize,
+            target: self.meta.target.longest as usize,
         }
     }
 
-    fn push(&mut self, sentence: &[u32]) {
-        self.ids.extend_from_slice(sentence);
-        self.ends.push(self.ids.len());
+    /// The number of unknown tokens of each side.
+    pub fn unknown(&self) -> Lengths {
+        Lengths {
+            source: self.meta.source.unknown as usize,
+            target: self.meta.target.unknown as usize,
+        }
     }
 
-    fn get(&self, i: usize) -> &[u32] {
-        let start = match i {
-            0 => 0,
-            i => self.ends[i - 1],
-        };
-        &self.ids[start..self.ends[i]]
+    /// A hash of all pairs. It is saved with a checkpoint, to detect that training continues with other data.
+    pub fn fingerprint(&self) -> &str {
+        &self.meta.fingerprint
     }
 
-    fn fingerprint(&self, seed: u64) -> u64 {
-        let ends = self.ends.iter().map(|end| *end as u64);
-        let ids = self.ids.iter().map(|id| u64::from(*id));
-        std::iter::once(ends.len() as u64)
-            .chain(ends)
-            .chain(ids)
-            .fold(seed, |hash, value| mix(hash ^ value))
+    /// Why pair `n` of the corpus was dropped. None if it was kept, or if there is no such pair.
+    pub fn dropped(&self, n: u64) -> Option<Reason> {
+        let code = self.fates.get(usize::try_from(n).ok()?)?;
+        Reason::from_code(*code)
+    }
+
+    /// The number of pair `i` among all pairs of the corpus, counted from 0.
+    pub fn ordinal(&self, i: usize) -> u64 {
+        if self.meta.counts.kept == self.meta.counts.read {
+            return i as u64;
+        }
+        let kept = self.fates.iter().zip(0..).filter(|(fate, _)| **fate == KEPT);
+        kept.map(|(_, n)| n).nth(i).unwrap_or(0)
+    }
+
+    /// Where pair `i` was in the corpus: its input, and its place in it, both counted from 0.
+    pub fn origin(&self, i: usize) -> (usize, u64) {
+        let n = self.ordinal(i);
+        let input = self.meta.starts.partition_point(|start| *start <= n);
+        let input = input.saturating_sub(1);
+        (input, n - self.meta.starts.get(input).unwrap_or(&0))
+    }
+}
+
+/// Writes the files of an entry.
+fn write(
+    folder: &Path,
+    text: &TextSource,
+    tokenizers: &Tokenizers,
+    with_text: bool,
+    progress: &dyn Progress,
+) -> Result<()> {
+    let failed = |source| Error::Write {
+        path: folder.into(),
+        source,
+    };
+    let duplicates = match text.cleaner.drops_duplicates() {
+        true => Some(Duplicates::find(text, folder, progress)?),
+        false => None,
+    };
+    let create = |name: &str| {
+        let file = File::create(folder.join(name)).map_err(failed)?;
+        Ok(BufWriter::with_capacity(BUFFER, file))
+    };
+    let rows = |name: &str| -> Result<[BufWriter<File>; 3]> {
+        let [items, lengths, starts] = PARTS.map(|part| create(&format!("{name}.{part}")));
+        Ok([items?, lengths?, starts?])
+    };
+    let [source, target, source_text, target_text] = ROWS;
+    let files = Files {
+        source: rows(source)?,
+        target: rows(target)?,
+        text: match with_text {
+            true => Some([rows(source_text)?, rows(target_text)?]),
+            false => None,
+        },
+        fates: create(FATES)?,
+    };
+    let mut encoder = Encoder::new(files, tokenizers, text.cleaner)?;
+    let mut starts = vec![0];
+    let mut read = 0;
+    let task = progress.start("encoding", None);
+    text.for_each_chunk(duplicates.as_ref(), |chunk| {
+        for checked in &chunk {
+            while starts.len() <= checked.input {
+                starts.push(read);
+            }
+            read += 1;
+        }
+        task.advance(chunk.len() as u64);
+        encoder.add(&chunk, failed)
+    })?;
+    if read == 0 {
+        return Err(text.empty());
+    }
+    let (files, meta) = encoder.finish(text.files(), starts);
+    check_left(&meta)?;
+    let flush = |files: Files<BufWriter<File>>| -> io::Result<()> {
+        let rows = [files.source, files.target].into_iter();
+        let rows = rows.chain(files.text.into_iter().flatten()).flatten();
+        for mut file in rows.chain([files.fates]) {
+            file.flush()?;
+        }
+        Ok(())
+    };
+    flush(files).map_err(failed)?;
+    let json = serde_json::to_vec_pretty(&meta).map_err(|error| failed(error.into()))?;
+    fs::write(folder.join(META), json).map_err(failed)
+}
+
+fn check_left(meta: &Meta) -> Result<()> {
+    match meta.pairs {
+        0 => Err(Error::NothingLeft {
+            counts: meta.counts.clone(),
+        }),
+        _ => Ok(()),
     }
 }

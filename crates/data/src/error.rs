@@ -1,6 +1,7 @@
 //! Errors of reading, tokenizing and batching text.
 
-use crate::{Keep, MAX_LINE_BYTES, Position, Report};
+use crate::clean::{Counts, Reason};
+use crate::{MAX_LINE_BYTES, Position};
 use attend_config::ConfigError;
 use std::io;
 use std::path::PathBuf;
@@ -65,8 +66,8 @@ pub enum Error {
     EmptyCorpus { paths: Vec<PathBuf> },
 
     /// All pairs were skipped.
-    #[error("no pairs to {}: {report}", purpose(*keep))]
-    NothingLeft { keep: Keep, report: Report },
+    #[error("no pairs are left: {counts}")]
+    NothingLeft { counts: Counts },
 
     /// A tokenizer file that cannot be used.
     #[error("{place}: not a usable tokenizer: {message}")]
@@ -110,13 +111,30 @@ pub enum Error {
 
     /// A saved position is beyond the end of its epoch.
     #[error(
-        "cannot continue at batch {} of epoch {}: the epoch has {batches} batches",
-        position.index, position.epoch
+        "cannot continue at batch {} of pool {} of epoch {} in stage {}: there is no such batch",
+        position.index, position.pool, position.epoch, position.stage
     )]
-    Position { position: Position, batches: usize },
+    Position { position: Position },
+
+    /// An entry of the cache is damaged.
+    #[error("{}: the cache entry is damaged", folder.display())]
+    DamagedEntry { folder: PathBuf },
+
+    /// A cache has no such entry.
+    #[error("{} has no entry {key}", folder.display())]
+    NoEntry { folder: PathBuf, key: String },
 }
 
 impl Error {
+    /// The line that cannot be read, if it is one.
+    pub(crate) fn line(&self) -> Option<u64> {
+        match self {
+            Self::InvalidUtf8 { line, .. } | Self::LongLine { line, .. } => Some(*line as u64),
+            Self::BadRecord { line, .. } => Some(*line),
+            _ => None,
+        }
+    }
+
     /// Whether only one line cannot be read, which `data.bad_lines = "skip"` drops.
     pub fn is_bad_line(&self) -> bool {
         matches!(
@@ -149,10 +167,18 @@ impl Error {
                 "line n of one file must be the translation of line n of the other".into()
             }
             Self::EmptyCorpus { .. } => "put one sentence on each line".into(),
-            Self::NothingLeft { report, .. } if report.too_long > 0 => {
+            Self::NothingLeft { counts } if counts.dropped(Reason::TooLong) > 0 => {
                 "raise data.max_length, or put one sentence on each line".into()
             }
-            Self::NothingLeft { .. } => "both files must have text on the same line".into(),
+            Self::NothingLeft { .. } => {
+                "both sides of a pair must have text; check [data.clean] too".into()
+            }
+            Self::DamagedEntry { folder } => {
+                format!("remove {}; it is made again", folder.display())
+            }
+            Self::NoEntry { folder, .. } => {
+                format!("list the entries with `train cache {}`", folder.display())
+            }
             Self::Tokenizer { .. } => {
                 "data.tokenizer.file must be a tokenizer.json in the format of Hugging Face tokenizers or a \
                  model of SentencePiece; leave the key out to train a tokenizer"
@@ -187,13 +213,6 @@ impl Error {
             Self::Encode { .. } | Self::Decode { .. } => return None,
         };
         Some(hint)
-    }
-}
-
-fn purpose(keep: Keep) -> &'static str {
-    match keep {
-        Keep::ToTrain { .. } => "train on",
-        Keep::ToValidate { .. } => "validate on",
     }
 }
 

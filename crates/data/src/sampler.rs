@@ -1,129 +1,184 @@
 //! The order of the training batches.
 //!
-//! The batches of an epoch are a pure function of (lengths, budget, seed, epoch). A position in
-//! training is two numbers, and there is no random state to save.
+//! An epoch is divided into pools of pairs. The batches of a pool are a pure function of the mixture, the budget
+//! and the position, so that training can go on from any position without what came before.
 
+use crate::batching::cut;
+use crate::mixture::{Mixture, Place};
 use crate::random::Draws;
-use crate::{Batch, Dataset, Epoch, Error, Lengths, Result};
+use crate::{Augmenter, Batch, Error, Lengths, Result};
+use attend_batch::Packed;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Pairs are sorted by length within pools of about this many batches. With more, batches hold
-/// pairs of more similar lengths; with fewer, batches differ more from epoch to epoch.
+/// A pool has about this many batches. Within it, pairs are sorted by length. With more, batches hold pairs of more
+/// similar lengths; with fewer, batches differ more from epoch to epoch.
 const POOL: usize = 64;
+/// The most pairs of a pool, which bounds the memory.
+const MOST_PAIRS: u64 = 1 << 18;
 
-/// A position in the training data: before batch `index` of epoch `epoch`.
+/// The stream of random numbers that shuffles batches. [`Mixture`] has others.
+const BATCHES: u64 = 2;
+
+/// A position in the training data: before batch `index` of pool `pool` of epoch `epoch`.
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Position {
-    /// Epochs that are complete.
+    /// Epochs that are complete, or were ended by a change of stage.
     pub epoch: u64,
-    /// Batches of this epoch that are done.
+    /// Batches of this pool that are done.
     pub index: u64,
+    /// Pools of this epoch that are done.
+    #[serde(default)]
+    pub pool: u64,
+    /// The stage, counted from 0.
+    #[serde(default)]
+    pub stage: u64,
 }
 
 impl Position {
     /// Before the first batch of the first epoch.
-    pub const START: Self = Self { epoch: 0, index: 0 };
-}
+    pub const START: Self = Self {
+        epoch: 0,
+        index: 0,
+        pool: 0,
+        stage: 0,
+    };
 
-/// Makes the batches of each epoch.
-#[derive(Clone, Debug)]
-pub struct BatchSampler {
-    lengths: Vec<Lengths>,
-    batch_tokens: usize,
-    seed: u64,
-}
-
-impl BatchSampler {
-    /// Batches of at most `batch_tokens` tokens on either side. A pair that is longer is a batch of
-    /// its own.
-    pub fn new(dataset: &Dataset, batch_tokens: usize, seed: u64) -> Self {
+    /// The start of the next epoch.
+    pub fn next_epoch(self) -> Self {
         Self {
-            lengths: (0..dataset.len()).map(|i| dataset.lengths(i)).collect(),
-            batch_tokens,
-            seed,
-        }
-    }
-
-    /// The batches of one epoch. Pairs are shuffled, sorted by length within pools and cut into
-    /// batches, and the batches are shuffled. Every pair is in exactly one batch.
-    pub fn epoch(&self, epoch: u64) -> Epoch {
-        let mut pairs: Vec<usize> = (0..self.lengths.len()).collect();
-        Draws::new(self.seed, [epoch, 0]).shuffle(&mut pairs);
-        self.sort_pools(&mut pairs);
-        let mut epoch_batches = Epoch::cut(pairs, &self.lengths, self.batch_tokens);
-        Draws::new(self.seed, [epoch, 1]).shuffle(&mut epoch_batches.batches);
-        epoch_batches
-    }
-
-    /// Every second pool is sorted from long to short, so that a batch that spans two pools also
-    /// holds pairs of similar lengths. Pairs of equal lengths keep their order.
-    fn sort_pools(&self, pairs: &mut [usize]) {
-        let length = |&pair: &usize| self.lengths[pair];
-        let pool_tokens = self.batch_tokens.saturating_mul(POOL);
-        let mut rest = pairs;
-        let mut ascending = true;
-        while !rest.is_empty() {
-            let mut tokens = 0usize;
-            let full = rest.iter().map(length).position(|l| {
-                tokens = tokens.saturating_add(l.source.max(l.target));
-                tokens >= pool_tokens
-            });
-            let size = full.map_or(rest.len(), |last| last + 1);
-            let (pool, tail) = rest.split_at_mut(size);
-            if ascending {
-                pool.sort_by_key(length);
-            } else {
-                pool.sort_by_key(|pair| std::cmp::Reverse(length(pair)));
-            }
-            ascending = !ascending;
-            rest = tail;
+            epoch: self.epoch.saturating_add(1),
+            stage: self.stage,
+            ..Self::START
         }
     }
 }
 
 /// An endless iterator over the training batches, epoch after epoch, from any position.
-#[derive(Clone, Debug)]
 pub struct Batches {
-    dataset: Arc<Dataset>,
-    sampler: BatchSampler,
+    mixture: Arc<Mixture>,
+    augmenter: Option<Augmenter>,
+    batch_tokens: usize,
     position: Position,
-    epoch: Epoch, // of `position`
+    /// The batches of the pool of `position`: the places of pairs in the epoch, and the pairs.
+    pool: Vec<Vec<(u64, Place)>>,
 }
 
 impl Batches {
-    /// The batches from `position` on. Listing the batches of one epoch is all the work there is.
+    /// The batches from `position` on, of at most `batch_tokens` tokens on either side. A pair that is longer is a
+    /// batch of its own. Only the batches of one pool are listed.
     pub fn new(
-        dataset: Arc<Dataset>,
+        mixture: Arc<Mixture>,
         batch_tokens: usize,
-        seed: u64,
+        augmenter: Option<Augmenter>,
         position: Position,
     ) -> Result<Self> {
-        let sampler = BatchSampler::new(&dataset, batch_tokens, seed);
-        let epoch = sampler.epoch(position.epoch);
-        let batches = epoch.len();
-        if position.index >= batches as u64 {
-            return Err(Error::Position { position, batches });
-        }
-        Ok(Self {
-            dataset,
-            sampler,
+        let Position {
+            stage, pool, index, ..
+        } = position;
+        let mut batches = Self {
+            mixture,
+            augmenter,
+            batch_tokens,
             position,
-            epoch,
+            pool: Vec::new(),
+        };
+        if stage < batches.mixture.stages() && pool < batches.pools() {
+            batches.pool = batches.list();
+        }
+        if index >= batches.pool.len() as u64 {
+            return Err(Error::Position { position });
+        }
+        Ok(batches)
+    }
+
+    /// The next batch for a step of training, and the position after it, from which [`Batches::new`] continues. A
+    /// step at which another stage begins starts a new epoch.
+    pub fn next_batch(&mut self, step: u64) -> Result<(Batch, Position)> {
+        let stage = self.mixture.stage_at(step);
+        if stage != self.position.stage {
+            let position = self.position.next_epoch();
+            self.go_to(Position { stage, ..position });
+        }
+        let batch = self.batch(&self.pool[self.position.index as usize])?;
+        let next = Position {
+            index: self.position.index + 1,
+            ..self.position
+        };
+        if next.index < self.pool.len() as u64 {
+            self.position = next;
+        } else if next.pool + 1 < self.pools() {
+            let pool = next.pool + 1;
+            self.go_to(Position {
+                pool,
+                index: 0,
+                ..next
+            });
+        } else {
+            self.go_to(next.next_epoch());
+        }
+        Ok((batch, self.position))
+    }
+
+    fn go_to(&mut self, position: Position) {
+        self.position = position;
+        self.pool = self.list();
+    }
+
+    fn batch(&self, pairs: &[(u64, Place)]) -> Result<Batch> {
+        let (mut source, mut target) = (Vec::new(), Vec::new());
+        for &(i, place) in pairs {
+            let dataset = self.mixture.dataset(place.corpus);
+            let (s, t) = match &self.augmenter {
+                None => dataset.ids(place.pair)?,
+                Some(augmenter) => {
+                    let Position { stage, epoch, .. } = self.position;
+                    augmenter.pair(dataset, place.pair, [stage, epoch, i])?
+                }
+            };
+            source.push(s);
+            target.push(t);
+        }
+        let numbers = pairs.iter().map(|(_, place)| self.mixture.number(*place));
+        Ok(Batch {
+            source: Packed::of_sentences(source).into(),
+            target: Packed::of_sentences(target),
+            pairs: numbers.collect(),
         })
     }
 
-    /// The next batch and the position after it, from which [`Batches::new`] continues.
-    pub fn next_batch(&mut self) -> (Batch, Position) {
-        let Position { epoch, index } = self.position;
-        let batch = self.dataset.batch(self.epoch.batch(index as usize));
-        self.position.index += 1;
-        if self.position.index == self.epoch.len() as u64 {
-            let epoch = epoch.saturating_add(1);
-            self.position = Position { epoch, index: 0 };
-            self.epoch = self.sampler.epoch(epoch);
-        }
-        (batch, self.position)
+    /// Pools of an epoch of the current stage. They have about as many pairs each.
+    fn pools(&self) -> u64 {
+        let stage = self.position.stage;
+        let pairs = self.mixture.epoch_pairs(stage);
+        let tokens = self.batch_tokens.saturating_mul(POOL) as f64;
+        let most = (tokens / self.mixture.mean_length(stage)) as u64;
+        pairs.div_ceil(most.clamp(1, MOST_PAIRS)).max(1)
+    }
+
+    /// The batches of the current pool. Its pairs are sorted by length and cut into batches, and the batches are
+    /// shuffled. Pairs of equal lengths keep their random order.
+    fn list(&self) -> Vec<Vec<(u64, Place)>> {
+        let Position {
+            stage, epoch, pool, ..
+        } = self.position;
+        let order = self.mixture.epoch(stage, epoch);
+        let pairs = u128::from(self.mixture.epoch_pairs(stage));
+        let pools = u128::from(self.pools());
+        let start = |pool: u64| (pairs * u128::from(pool) / pools) as u64;
+        let places = (start(pool)..start(pool + 1)).map(|i| (i, order.at(i)));
+        let mut sorted: Vec<(Lengths, u64, Place)> = places
+            .map(|(i, place)| (self.mixture.lengths(place), i, place))
+            .collect();
+        sorted.sort_by_key(|(lengths, ..)| *lengths);
+        let lengths: Vec<Lengths> = sorted.iter().map(|(lengths, ..)| *lengths).collect();
+        let batches = cut(&lengths, self.batch_tokens).into_iter();
+        let pair = |&(_, i, place): &(Lengths, u64, Place)| (i, place);
+        let mut batches: Vec<Vec<_>> = batches
+            .map(|range| sorted[range].iter().map(pair).collect())
+            .collect();
+        Draws::new(self.mixture.seed(), [BATCHES, stage, epoch, pool]).shuffle(&mut batches);
+        batches
     }
 
     /// The position before the next batch.
@@ -131,17 +186,29 @@ impl Batches {
         self.position
     }
 
-    /// Number of batches in the epoch of the next batch.
+    /// About how many batches the epoch of the next batch has: as if all of its pools were like the current one.
     pub fn epoch_len(&self) -> usize {
-        self.epoch.len()
+        self.pool.len().saturating_mul(self.pools() as usize)
     }
-}
 
-impl Iterator for Batches {
-    type Item = (Batch, Position);
-
-    /// Never `None`. See [`Batches::next_batch`].
-    fn next(&mut self) -> Option<Self::Item> {
-        Some(self.next_batch())
+    /// How many batches an epoch of a stage has.
+    pub fn count(&self, stage: u64, epoch: u64) -> u64 {
+        let mut batches = Self {
+            mixture: self.mixture.clone(),
+            augmenter: None,
+            batch_tokens: self.batch_tokens,
+            position: Position {
+                stage,
+                epoch,
+                ..Position::START
+            },
+            pool: Vec::new(),
+        };
+        let pools = 0..batches.pools();
+        let counts = pools.map(|pool| {
+            batches.position.pool = pool;
+            batches.list().len() as u64
+        });
+        counts.sum()
     }
 }

@@ -1,26 +1,78 @@
-use attend_data::{Batch, Batches, Position};
+use std::path::PathBuf;
+use std::sync::Arc;
 
+use attend_data::{Batch, Batches, Mixture, Position};
+
+use crate::Result;
 use crate::memory_budget::MemoryBudget;
 
 /// Gives out the training batches in their order, cut into parts that fit into memory.
 pub(crate) struct Batcher {
     batches: Batches,
+    mixture: Arc<Mixture>,
     memory: MemoryBudget,
+    /// The files of each input of each corpus, for messages.
+    inputs: Vec<Vec<PathBuf>>,
 }
 
 impl Batcher {
-    pub(crate) fn new(batches: Batches, memory: MemoryBudget) -> Self {
-        Self { batches, memory }
+    pub(crate) fn new(
+        batches: Batches,
+        mixture: Arc<Mixture>,
+        memory: MemoryBudget,
+        inputs: Vec<Vec<PathBuf>>,
+    ) -> Self {
+        Self {
+            batches,
+            mixture,
+            memory,
+            inputs,
+        }
     }
 
-    /// The parts of the next batch, and the position after it.
-    pub(crate) fn next_batch(&mut self) -> (Vec<Batch>, Position) {
-        let (batch, position) = self.batches.next_batch();
-        (self.memory.parts(batch), position)
+    /// The parts of the next batch for this step, and the position after it.
+    pub(crate) fn next_batch(&mut self, step: u64) -> Result<(Vec<Batch>, Position)> {
+        let (batch, position) = self.batches.next_batch(step)?;
+        Ok((self.memory.parts(batch), position))
     }
 
-    /// Batches of the current epoch.
+    /// Batches of the current epoch, about.
     pub(crate) fn epoch_len(&self) -> usize {
         self.batches.epoch_len()
+    }
+
+    /// The numbers of these pairs among all pairs of the training data, counted from 1.
+    pub(crate) fn numbers(&self, pairs: &[usize]) -> Vec<usize> {
+        let number = |&pair: &usize| {
+            let (corpus, index) = self.mixture.find(pair)?;
+            let mut datasets = self.mixture.datasets();
+            let before: u64 = datasets.by_ref().take(corpus).map(|d| d.counts().read).sum();
+            Some((before + datasets.next()?.ordinal(index)) as usize + 1)
+        };
+        pairs.iter().filter_map(number).collect()
+    }
+
+    /// Where the first of these pairs come from, and how many more there are.
+    pub(crate) fn origins(&self, pairs: &[usize]) -> String {
+        const SHOWN: usize = 8;
+        let shown: Vec<String> = pairs.iter().take(SHOWN).map(|&pair| self.origin(pair)).collect();
+        match pairs.len().saturating_sub(SHOWN) {
+            0 => shown.join(", "),
+            more => format!("{} and {more} more", shown.join(", ")),
+        }
+    }
+
+    /// A file, and the number of the pair in it, counted from 1.
+    fn origin(&self, pair: usize) -> String {
+        let Some((corpus, index)) = self.mixture.find(pair) else {
+            return format!("pair {pair}");
+        };
+        let Some(dataset) = self.mixture.datasets().nth(corpus) else {
+            return format!("pair {pair}");
+        };
+        let (input, place) = dataset.origin(index);
+        let file = self.inputs.get(corpus).and_then(|inputs| inputs.get(input));
+        let file = file.map(|file| file.display().to_string());
+        format!("{}:{}", file.unwrap_or_default(), place + 1)
     }
 }

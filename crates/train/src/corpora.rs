@@ -1,34 +1,176 @@
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
 use attend_cli::Bars;
-use attend_data::{Corpus, Paths};
+use attend_data::{
+    Augmenter, Cache, Cleaner, Corpus, CorpusConfig, DataConfig, Dataset, HeldOut, Input, Mixture,
+    Paths, TextSource, TokenizerConfig, Tokenizers,
+};
 
 use crate::{Config, Result, local};
 
-/// The text that a run trains and validates on.
+/// The text of a config: which files it is in, and which pairs are used.
 pub(crate) struct Corpora {
-    pub(crate) training: Corpus,
-    pub(crate) validation: Option<Corpus>,
+    data: DataConfig,
+    tokenizer: TokenizerConfig,
+    training: Vec<(Vec<Input>, CorpusConfig)>,
+    validation: Option<Vec<Input>>,
+    test: Option<Vec<Input>>,
+    cleaner: Cleaner,
+    held_out_cleaner: Cleaner,
+    cache: Cache,
+    seed: u64,
 }
 
 impl Corpora {
-    pub(crate) fn read(config: &Config) -> Result<Self> {
+    /// Finds all files, and fetches those that are on the hub.
+    pub(crate) fn find(config: &Config) -> Result<Self> {
+        let data = config.data.clone();
+        let tokenizer = local::tokenizer(&data.tokenizer)?;
+        tokenizer.check_files()?;
+        let resolve = |paths: &Paths| -> Result<Vec<Input>> {
+            let paths = local::all(paths, &data.source, &data.target)?;
+            Ok(paths.resolve(&data.source, &data.target)?)
+        };
+        let mut training = Vec::new();
+        for (paths, corpus) in data.training() {
+            training.push((resolve(&paths)?, corpus));
+        }
+        let validation = data.valid.as_ref().map(resolve).transpose()?;
+        let test = data.test.as_ref().map(resolve).transpose()?;
+        let max_length = data.max_length;
+        let held_out_cleaner = Cleaner::held_out(&data.clean, max_length);
+        let mut held_out = HeldOut::new();
+        if data.clean.overlap {
+            for input in validation.iter().chain(&test).flatten() {
+                for pair in input.open()? {
+                    let pair = pair?;
+                    let side = |text| held_out_cleaner.normalize(text);
+                    held_out.insert(&side(&pair.source), &side(&pair.target));
+                }
+            }
+        }
         Ok(Self {
-            training: read(config, &config.data.train)?,
-            validation: read_if_any(config, config.data.valid.as_ref())?,
+            cleaner: Cleaner::new(&data.clean, &data.source, &data.target, max_length, held_out)?,
+            held_out_cleaner,
+            cache: Cache::new(cache_folder(config)),
+            seed: config.seed,
+            training,
+            validation,
+            test,
+            tokenizer,
+            data,
         })
+    }
+
+    fn text(&self, inputs: &[Input], tag: Option<&String>) -> TextSource<'_> {
+        TextSource {
+            inputs: inputs.to_vec(),
+            tag: tag.cloned(),
+            bad_lines: self.data.bad_lines,
+            cleaner: &self.cleaner,
+        }
+    }
+
+    /// The corpora of the training data, with their tags.
+    pub(crate) fn texts(&self) -> Vec<TextSource<'_>> {
+        let corpora = self.training.iter();
+        let texts = corpora.map(|(inputs, corpus)| self.text(inputs, corpus.tag.as_ref()));
+        texts.collect()
+    }
+
+    pub(crate) fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// Loads the tokenizers that the config names, or trains them on the training data.
+    pub(crate) fn tokenizers(&self) -> Result<Tokenizers> {
+        let settings = &self.tokenizer;
+        if let Some(files) = &settings.file {
+            return Ok(Tokenizers::open(files)?);
+        }
+        let texts = self.training.iter();
+        let texts: Vec<_> = texts.map(|(inputs, _)| self.text(inputs, None)).collect();
+        Ok(Tokenizers::prepare(settings, &texts, &self.cache, &Bars)?)
+    }
+
+    /// The tags of the corpora, which are tokens of the source.
+    pub(crate) fn tags(&self) -> Vec<String> {
+        let corpora = self.training.iter();
+        corpora.filter_map(|(_, corpus)| corpus.tag.clone()).collect()
+    }
+
+    /// The training data, encoded.
+    pub(crate) fn training(&self, tokenizers: &Tokenizers) -> Result<Mixture> {
+        let with_text = self.data.augment.needs_text();
+        let mut corpora = Vec::new();
+        for (text, (_, corpus)) in self.texts().iter().zip(&self.training) {
+            let dataset = Dataset::prepare(text, tokenizers, with_text, &self.cache, &Bars)?;
+            tracing::info!("{}: {}", name(&text.files()), dataset.counts());
+            corpora.push((Arc::new(dataset), corpus.clone()));
+        }
+        Ok(Mixture::new(corpora, self.seed))
+    }
+
+    pub(crate) fn augmenter(&self, tokenizers: &Arc<Tokenizers>) -> Result<Option<Augmenter>> {
+        Ok(Augmenter::new(
+            &self.data.augment,
+            tokenizers.clone(),
+            &self.tags(),
+            self.data.max_length,
+            self.seed,
+        )?)
+    }
+
+    /// The validation data, encoded, with its text.
+    ///
+    /// Pairs that are longer than `data.max_length` are left out: the model is not trained on such pairs, and a
+    /// single one could take longer than all others together.
+    pub(crate) fn validation(&self, tokenizers: &Tokenizers) -> Result<Option<Dataset>> {
+        let Some(inputs) = &self.validation else {
+            return Ok(None);
+        };
+        let text = TextSource {
+            cleaner: &self.held_out_cleaner,
+            ..self.text(inputs, None)
+        };
+        let dataset = Dataset::prepare(&text, tokenizers, true, &self.cache, &Bars)?;
+        let counts = dataset.counts();
+        if counts.kept < counts.read {
+            let max_length = self.data.max_length;
+            tracing::warn!("validation: {counts}; data.max_length is {max_length} tokens");
+        }
+        Ok(Some(dataset))
+    }
+
+    /// The test set, if the config names one.
+    pub(crate) fn test_set(&self) -> Result<Option<Corpus>> {
+        let Some(inputs) = &self.test else {
+            return Ok(None);
+        };
+        let mut corpus = Corpus::read(inputs, &Bars)?;
+        for line in corpus.source.iter_mut().chain(&mut corpus.target) {
+            *line = self.held_out_cleaner.normalize(line).into_owned();
+        }
+        Ok(Some(corpus))
     }
 }
 
-/// The test set, if the config names one.
-pub(crate) fn test_set(config: &Config) -> Result<Option<Corpus>> {
-    read_if_any(config, config.data.test.as_ref())
+/// The folder that keeps the token ids of a run.
+pub(crate) fn cache_folder(config: &Config) -> PathBuf {
+    let default = || {
+        let beside = config.out.parent().unwrap_or(Path::new(""));
+        beside.join("attend-cache")
+    };
+    config.data.cache.clone().unwrap_or_else(default)
 }
 
-fn read_if_any(config: &Config, paths: Option<&Paths>) -> Result<Option<Corpus>> {
-    paths.map(|paths| read(config, paths)).transpose()
-}
-
-fn read(config: &Config, paths: &Paths) -> Result<Corpus> {
-    let (source, target) = (&config.data.source, &config.data.target);
-    let paths = local::all(paths, source, target)?;
-    Ok(Corpus::read(&paths, source, target, &Bars)?)
+/// A name for a corpus: its first file, and how many more there are.
+pub(crate) fn name(files: &[PathBuf]) -> String {
+    match files {
+        [] => "no files".into(),
+        [one] => one.display().to_string(),
+        [a, b] => format!("{} and {}", a.display(), b.display()),
+        [first, rest @ ..] => format!("{} and {} more", first.display(), rest.len()),
+    }
 }

@@ -26,10 +26,12 @@ impl fmt::Display for Difference {
 
 /// Keys, and tables of keys, that may change when a run is resumed: when to stop, validate, save and log, and the
 /// paths of files whose content is checked. All others change the training.
-const FREE: [&str; 17] = [
+const FREE: [&str; 19] = [
     "out",
     "decode",
     "data.train",
+    "data.corpora",
+    "data.cache",
     "data.valid",
     "data.test",
     "train.steps",
@@ -239,7 +241,7 @@ mod tests {
         let metrics = [Metric::Loss, Metric::Bleu, Metric::Chrf];
         let judged = metrics.into_iter().flat_map(Judge::keys);
         let named = FREE.iter().chain(judged).chain(&open::BATCH_KEYS);
-        for name in named.chain(&[open::MAX_LENGTH]) {
+        for name in named.chain(&open::PAIR_KEYS) {
             assert!(keys.keys().any(|key| covers([*name], key)), "{name}");
         }
     }

@@ -29,11 +29,13 @@ pub enum Error {
         found: usize,
         asked: usize,
     },
-    #[error("the {what} data is not what {} was trained with", folder.display())]
+    #[error("the {what} data is not what {} was trained with{}", folder.display(), changed(corpora))]
     DataChanged {
         folder: PathBuf,
         what: &'static str,
         key: &'static str,
+        /// The corpora that have changed.
+        corpora: Vec<String>,
     },
     #[error("{} already exists, and is not a bundle that `train average` wrote", .0.display())]
     Taken(PathBuf),
@@ -187,4 +189,11 @@ impl Error {
 fn list(differences: &[Difference]) -> String {
     let differences: Vec<String> = differences.iter().map(Difference::to_string).collect();
     differences.join("; ")
+}
+
+fn changed(corpora: &[String]) -> String {
+    match corpora {
+        [] => String::new(),
+        corpora => format!(": {} has changed", corpora.join("; ")),
+    }
 }

@@ -74,7 +74,7 @@ pub fn train(run: &mut Run, stop: &Stop) -> Result<Ending> {
         if let Some(ending) = run.ending(stop) {
             break ending;
         }
-        let mut update = run.next_update();
+        let mut update = run.next_update()?;
         for micro in 0..update.batches.len() {
             let loss = run.forward(&mut update, micro)?;
             loss.backward(1.0 / update.tokens as f64, run.model.weights().params())?;

@@ -3,49 +3,55 @@
 use std::path::Path;
 
 use attend_cli::Bars;
-use attend_data::{DataConfig, FilePair, PathPair, Paths, TokenizerConfig, TokenizerFiles};
+use attend_data::{
+    FilePair, Format, PathPair, Paths, Patterns, Table, TokenizerConfig, TokenizerFiles,
+};
 use attend_infer::hub;
 
 use crate::Result;
 
-/// The same config with local paths only. What is on the hub is fetched.
-pub(crate) fn data(config: &DataConfig) -> Result<DataConfig> {
-    let (source, target) = (&*config.source, &*config.target);
-    let local = |paths: &Option<Paths>| {
-        paths
-            .as_ref()
-            .map(|paths| all(paths, source, target))
-            .transpose()
+/// The same paths, of these languages. What is on the hub is fetched.
+pub(crate) fn all(paths: &Paths, source: &str, target: &str) -> Result<Paths> {
+    let pairs = match paths {
+        Paths::One(one) => pair(one, source, target)?,
+        Paths::Many(many) => {
+            let pairs = many.iter().map(|one| pair(one, source, target));
+            pairs.collect::<Result<Vec<_>>>()?.concat()
+        }
     };
-    Ok(DataConfig {
-        train: all(&config.train, source, target)?,
-        valid: local(&config.valid)?,
-        test: local(&config.test)?,
-        tokenizer: tokenizer(&config.tokenizer)?,
-        ..config.clone()
+    Ok(match <[PathPair; 1]>::try_from(pairs) {
+        Ok([one]) => Paths::One(one),
+        Err(many) => Paths::Many(many),
     })
 }
 
-/// The same paths, of these languages.
-pub(crate) fn all(paths: &Paths, source: &str, target: &str) -> Result<Paths> {
+fn pair(paths: &PathPair, source: &str, target: &str) -> Result<Vec<PathPair>> {
     Ok(match paths {
-        Paths::One(one) => Paths::One(pair(one, source, target)?),
-        Paths::Many(many) => {
-            let pairs = many.iter().map(|one| pair(one, source, target));
-            Paths::Many(pairs.collect::<Result<_>>()?)
+        PathPair::Prefix(prefix) => vec![prefixed(prefix, source, target)?],
+        PathPair::Files(files) => vec![PathPair::Files(both(files)?)],
+        PathPair::Table(table) => {
+            let mut pairs = Vec::new();
+            for path in table.path.iter() {
+                // Parallel text on the hub is found by its prefix; any other path is one file.
+                let is_text = Format::of(path, table.format) == Format::Text;
+                pairs.push(match hub::is_remote(path) && is_text {
+                    true => prefixed(path, source, target)?,
+                    false => PathPair::Table(Table {
+                        path: Patterns::One(hub::local_file(path, &Bars)?),
+                        ..table.clone()
+                    }),
+                });
+            }
+            pairs
         }
     })
 }
 
-fn pair(paths: &PathPair, source: &str, target: &str) -> Result<PathPair> {
-    let prefix = match paths {
-        PathPair::Prefix(prefix) => prefix,
-        PathPair::Files(files) => return Ok(PathPair::Files(both(files)?)),
-    };
+fn prefixed(prefix: &Path, source: &str, target: &str) -> Result<PathPair> {
     let file = |language: &str| hub::local_text(prefix, language, &Bars);
     Ok(match (file(source)?, file(target)?) {
         (Some(source), Some(target)) => PathPair::Files(FilePair { source, target }),
-        _ => paths.clone(), // not on the hub
+        _ => PathPair::Prefix(prefix.into()), // not on the hub
     })
 }
 

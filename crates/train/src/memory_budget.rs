@@ -1,4 +1,4 @@
-use attend_data::{Batch, Dataset};
+use attend_data::{Batch, Dataset, Lengths, Mixture};
 use attend_model::{BatchSize, Footprint, Vocabularies};
 
 use crate::freeze::Freeze;
@@ -15,10 +15,8 @@ pub(crate) struct MemoryBudget {
 
 /// Bytes of the program itself, its threads and their buffers.
 const PROGRAM: u64 = 128 << 20;
-/// Bytes of a token.
-const TOKEN: u64 = 4;
-/// Bytes of a pair in addition to its tokens: its offsets and its place in the order.
-const PAIR: u64 = 64;
+/// Bytes that hold the order of the next batches. The data itself is mapped, not held.
+const ORDER: u64 = 4 << 20;
 
 impl MemoryBudget {
     /// The memory of the config's model with these vocabularies.
@@ -43,11 +41,8 @@ impl MemoryBudget {
     }
 
     /// An error if `train.max_memory` has no room for the model and the data.
-    pub(crate) fn new(config: &Config, footprint: Footprint, dataset: &Dataset) -> Result<Self> {
-        let lengths = (0..dataset.len()).map(|pair| dataset.lengths(pair));
-        let tokens: usize = lengths.map(|lengths| lengths.source + lengths.target).sum();
-        let data = TOKEN * tokens as u64 + PAIR * dataset.len() as u64;
-        let fixed = Self::of_model(&config.train, &footprint) + data;
+    pub(crate) fn new(config: &Config, footprint: Footprint) -> Result<Self> {
+        let fixed = Self::of_model(&config.train, &footprint) + ORDER;
         let limit = config.train.max_memory.map(|limit| limit.0);
         match limit.filter(|&limit| limit <= fixed) {
             Some(limit) => Err(Error::MemoryLimit {
@@ -62,17 +57,21 @@ impl MemoryBudget {
         }
     }
 
-    /// Bytes that training takes with the largest batch of this dataset, by estimate.
-    pub(crate) fn estimate(&self, dataset: &Dataset, batch_tokens: usize) -> u64 {
-        let lengths = (0..dataset.len()).map(|pair| dataset.lengths(pair));
-        let all = lengths.fold(BatchSize::default(), |all, lengths| {
-            all.with(lengths.source, lengths.target)
-        });
+    /// Bytes that training takes with the largest batch of this data, by estimate.
+    pub(crate) fn estimate(&self, data: &Mixture, batch_tokens: usize) -> u64 {
+        let most = |side: fn(Lengths) -> usize, of: fn(&Dataset) -> Lengths| {
+            data.datasets().map(|d| side(of(d))).max().unwrap_or(0)
+        };
+        let longest_source = most(|lengths| lengths.source, Dataset::longest);
+        let longest_target = most(|lengths| lengths.target, Dataset::longest);
+        let all_source = most(|lengths| lengths.source, Dataset::tokens);
+        let all_target = most(|lengths| lengths.target, Dataset::tokens);
         // A pair that is longer than a batch is a batch of its own.
         let largest = BatchSize {
-            source: all.source.min(batch_tokens).max(all.longest_source),
-            target: all.target.min(batch_tokens).max(all.longest_target),
-            ..all
+            source: all_source.min(batch_tokens).max(longest_source),
+            target: all_target.min(batch_tokens).max(longest_target),
+            longest_source,
+            longest_target,
         };
         // Without the reserve that is part of `batch_bytes`: what may fit is not refused.
         let needed = self.fixed + self.footprint.batch_bytes(largest) / 3 * 2;

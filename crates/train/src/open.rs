@@ -9,10 +9,9 @@ use attend_model::Vocabularies;
 use crate::checkpoint::config_of;
 use crate::compute::Compute;
 use crate::config::Config;
-use crate::corpora::{self, Corpora};
+use crate::corpora::Corpora;
 use crate::drift::{self, Changes};
 use crate::judge::Judge;
-use crate::local;
 use crate::memory_budget::MemoryBudget;
 use crate::setup::{DataChanges, Setup};
 use crate::storage::{self, Lock};
@@ -36,18 +35,18 @@ pub struct ResumeOptions {
 
 /// The keys of the config that decide which batches there are and their order.
 pub(crate) const BATCH_KEYS: [&str; 2] = ["seed", "data.batch_tokens"];
-/// The key that decides which pairs are too long to train on.
-pub(crate) const MAX_LENGTH: &str = "data.max_length";
+/// The keys that decide which pairs of a corpus are trained on.
+pub(crate) const PAIR_KEYS: [&str; 4] =
+    ["data.max_length", "data.clean", "data.bad_lines", "data.augment"];
 
 impl Run {
     /// Starts a new run.
     pub fn start(config: Config, start: Start, compute: Compute) -> Result<Self> {
         let folder = RunFolder::new(&config.out);
         check_unused(&folder, start)?;
-        local::data(&config.data)?.check_files()?;
+        let corpora = Corpora::find(&config)?;
         check_model_size(&config, &compute)?;
-        corpora::test_set(&config)?; // an error now rather than at the end
-        let corpora = Corpora::read(&config)?;
+        corpora.test_set()?; // an error now rather than at the end
         // Writes a file and removes it, so after all checks that only read.
         storage::check_writable(folder.path())?;
         let setup = Setup::new(config, corpora, compute)?;
@@ -78,16 +77,22 @@ impl Run {
         config.out = folder.to_path_buf(); // it may have been moved
         let changes = Changes::check(&config_of(&checkpoint)?, &config, &options.allow)?;
         let metric = config.train.metric;
-        let corpora = Corpora::read(&config)?;
+        let training_key = match config.data.train {
+            Some(_) => "data.train",
+            None => "data.corpora",
+        };
+        let corpora = Corpora::find(&config)?;
         let mut setup = Setup::of_checkpoint(config, corpora, &checkpoint, compute)?;
         let mut state = checkpoint.state.clone();
         let data = setup.data_changes(&checkpoint);
-        options.check_data(folder, &data, changes.include(&[MAX_LENGTH]))?;
-        if data.training || changes.include(&BATCH_KEYS) {
+        options.check_data(folder, &data, changes.include(&PAIR_KEYS), training_key)?;
+        let reordered = !checkpoint.provenance.knows_order();
+        if data.training || reordered || changes.include(&BATCH_KEYS) {
             tracing::warn!("the batches have changed: continuing with the next epoch");
+            let stage = setup.stage_at(state.step);
             state.position = Position {
-                epoch: state.position.epoch.saturating_add(1),
-                index: 0,
+                stage,
+                ..state.position.next_epoch()
             };
         }
         let incomparable = data.validation || changes.include(Judge::keys(metric));
@@ -97,7 +102,7 @@ impl Run {
         setup.restore(&checkpoint)?;
         drop(checkpoint);
         let mut run = setup.run(state, lock)?;
-        if changes.are_free() && !data.training && !incomparable {
+        if changes.are_free() && !data.training && !reordered && !incomparable {
             run.saver.continue_from(&run.state)?;
         } else {
             run.save()?; // with the changes, so that they need not be allowed again
@@ -135,25 +140,30 @@ impl ResumeOptions {
         Config::read_run(&path, &self.overrides)
     }
 
-    /// Other data is an error unless it is allowed. With another `data.max_length`, which is allowed,
-    /// other pairs are trained on.
+    /// Other data is an error unless it is allowed. With other filters, which are allowed, other pairs are
+    /// trained on.
     fn check_data(
         &self,
         folder: &Path,
         data: &DataChanges,
-        max_length_changed: bool,
+        other_pairs: bool,
+        training_key: &'static str,
     ) -> Result<()> {
+        let training = data.training && !other_pairs;
         for (changed, key, what) in [
-            (
-                data.training && !max_length_changed,
-                "data.train",
-                "training",
-            ),
+            (training, training_key, "training"),
             (data.validation, "data.valid", "validation"),
         ] {
             if changed && !drift::covers(self.allow.iter().map(String::as_str), key) {
-                let folder = folder.to_path_buf();
-                return Err(Error::DataChanged { folder, what, key });
+                return Err(Error::DataChanged {
+                    folder: folder.to_path_buf(),
+                    what,
+                    key,
+                    corpora: match what {
+                        "training" => data.corpora.clone(),
+                        _ => Vec::new(),
+                    },
+                });
             }
             if changed {
                 tracing::warn!("the {what} data has changed, as allowed");

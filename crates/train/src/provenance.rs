@@ -1,4 +1,4 @@
-use attend_data::{Dataset, Tokenizers};
+use attend_data::{Dataset, Mixture, Tokenizers};
 use attend_infer::run::Provenance;
 use attend_infer::sha256;
 use attend_ops::{Isa, Kernels};
@@ -10,7 +10,8 @@ use crate::{Compute, Config};
 pub(crate) fn provenance(
     config: &Config,
     tokenizers: &Tokenizers,
-    training: &Dataset,
+    training: &Mixture,
+    corpora: Vec<(String, String)>,
     validation: Option<&Dataset>,
     compute: &Compute,
 ) -> Provenance {
@@ -19,7 +20,6 @@ pub(crate) fn provenance(
         Device::Cuda(_) => "CUDA",
         Device::Metal(_) => "Metal",
     };
-    let data = |dataset: &Dataset| format!("{:016x}", dataset.fingerprint());
     let tokenizers = match tokenizers {
         Tokenizers::Joint(both) => vec![("joint", both)],
         Tokenizers::Shared { source, target } | Tokenizers::Separate { source, target } => {
@@ -40,8 +40,9 @@ pub(crate) fn provenance(
             Kernels::Composed => "none".to_string(),
         },
         config: sha256(anywhere(config).to_toml().as_bytes()),
-        data: data(training),
-        validation: validation.map(data),
+        data: training.fingerprint(),
+        corpora,
+        validation: validation.map(|dataset| dataset.fingerprint().to_string()),
         tokenizers: tokenizers.collect(),
     }
 }

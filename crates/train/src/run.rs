@@ -13,7 +13,8 @@ use crate::log::Log;
 use crate::optimizer::Optimizer;
 use crate::saver::{Saver, Snapshot};
 use crate::validate::Translated;
-use crate::{Ending, Result, Stop, corpora};
+use crate::corpora::Corpora;
+use crate::{Ending, Result, Stop};
 
 /// A training in progress: everything that the loop uses.
 pub struct Run {
@@ -153,7 +154,7 @@ impl Run {
     /// Translates the test set with the best checkpoint (the last, if nothing was validated). `None`
     /// if the config has no test set.
     pub fn test(&mut self) -> Result<Option<Translated>> {
-        let Some(test) = corpora::test_set(&self.config)? else {
+        let Some(test) = Corpora::find(&self.config)?.test_set()? else {
             return Ok(None);
         };
         let (step, bundle) = self.open_best()?;

@@ -1,8 +1,8 @@
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use attend_cli::Bars;
-use attend_data::{Batches, Dataset, Keep, Tokenizers};
+use attend_data::{Augmenter, Batches, Mixture, Tokenizers};
 use attend_infer::run::{Checkpoint, Provenance, RunFolder, TrainerState};
 use attend_infer::vocabularies;
 use attend_model::Seq2Seq;
@@ -12,7 +12,7 @@ use candle_core::{Device, Tensor};
 use crate::batcher::Batcher;
 use crate::compute::Compute;
 use crate::config::Config;
-use crate::corpora::Corpora;
+use crate::corpora::{self, Corpora};
 use crate::freeze::Freeze;
 use crate::init::Init;
 use crate::judge::Judge;
@@ -24,14 +24,17 @@ use crate::run::Clock;
 use crate::saver::Saver;
 use crate::storage::Lock;
 use crate::validate::Validator;
-use crate::{Error, Result, Run, local};
+use crate::{Error, Result, Run};
 
 /// What a config makes, before anything is trained or written.
 pub(crate) struct Setup {
     config: Config,
     compute: Compute,
     tokenizers: Arc<Tokenizers>,
-    dataset: Dataset,
+    training: Arc<Mixture>,
+    augmenter: Option<Augmenter>,
+    /// The first file of each input of each corpus.
+    inputs: Vec<Vec<PathBuf>>,
     validator: Option<Validator>,
     model: Box<dyn Seq2Seq>,
     optimizer: Optimizer,
@@ -43,6 +46,8 @@ pub(crate) struct Setup {
 pub(crate) struct DataChanges {
     pub(crate) training: bool,
     pub(crate) validation: bool,
+    /// The corpora of the training data that are not what they were, if their number is the same.
+    pub(crate) corpora: Vec<String>,
 }
 
 /// How a model's weights begin.
@@ -63,9 +68,10 @@ impl Setup {
         let settings = &config.data.tokenizer;
         let tokenizers = match &init {
             Some(init) if settings.file.is_none() => init.tokenizers.clone(),
-            _ => Tokenizers::from_config(&local::tokenizer(settings)?, &corpora.training, &Bars)?,
+            _ => corpora.tokenizers()?,
         };
         let tokenizers = tokenizers.with_added(&settings.add_tokens)?;
+        let tokenizers = tokenizers.with_tags(&corpora.tags())?;
         let initialization = init.map_or(Initialization::Random, Initialization::From);
         Self::make(config, corpora, tokenizers, compute, initialization)
     }
@@ -95,24 +101,32 @@ impl Setup {
         config.model.validate_with(vocabularies)?;
         let footprint = MemoryBudget::footprint(&config, vocabularies)?;
         compute.check_memory(MemoryBudget::of_model(&config.train, &footprint))?;
-        let max_length = config.data.max_length;
-        let keep = Keep::ToTrain { max_length };
-        let (dataset, report) = Dataset::encode(&corpora.training, &tokenizers, keep, &Bars)?;
-        tracing::info!("{report}");
-        let memory = MemoryBudget::new(&config, footprint, &dataset)?;
-        compute.check_memory(memory.estimate(&dataset, config.data.batch_tokens))?;
+        let memory = MemoryBudget::new(&config, footprint)?;
+        let augmenter = corpora.augmenter(&tokenizers)?;
+        let training = Arc::new(corpora.training(&tokenizers)?);
+        compute.check_memory(memory.estimate(&training, config.data.batch_tokens))?;
         let model = initialization.model(&config, &tokenizers, &compute.device)?;
         let optimizer = Optimizer::new(model.weights(), &config.train, compute.kernels)?;
-        let validator = corpora.validation;
-        let validator = validator.map(|corpus| Validator::new(corpus, tokenizers.clone(), &config));
+        let validation = corpora.validation(&tokenizers)?;
+        let validator = validation.map(|data| Validator::new(data, tokenizers.clone(), &config));
         let validator = validator.transpose()?;
         let validation = validator.as_ref().map(Validator::dataset);
+        let texts = corpora.texts();
+        let names = texts.iter().map(|text| corpora::name(&text.files()));
+        let hashes = training.datasets().map(|data| data.fingerprint().into());
+        let named = names.zip(hashes).collect();
+        let inputs = texts.iter().map(|text| {
+            let files = text.inputs.iter().filter_map(|input| input.files().first().copied());
+            files.map(Into::into).collect()
+        });
         Ok(Self {
-            provenance: provenance(&config, &tokenizers, &dataset, validation, &compute),
+            provenance: provenance(&config, &tokenizers, &training, named, validation, &compute),
+            inputs: inputs.collect(),
+            augmenter,
             config,
             compute,
             tokenizers,
-            dataset,
+            training,
             validator,
             model,
             optimizer,
@@ -135,10 +149,21 @@ impl Setup {
                 tracing::warn!("another {what} ({now}, before: {before}): bits may differ");
             }
         }
+        // A checkpoint of an older program has no hashes that could be compared.
+        let comparable = before.knows_order();
+        let corpora = before.corpora.iter().zip(&now.corpora);
+        let corpora = corpora.filter(|(before, now)| before.1 != now.1);
+        let corpora = corpora.map(|(_, now)| now.0.clone()).collect();
         DataChanges {
-            training: now.data != before.data,
-            validation: now.validation != before.validation,
+            training: comparable && now.data != before.data,
+            validation: comparable && now.validation != before.validation,
+            corpora,
         }
+    }
+
+    /// The stage of the mixture of corpora at this step.
+    pub(crate) fn stage_at(&self, step: u64) -> u64 {
+        self.training.stage_at(step)
     }
 
     /// Takes the optimizer's state from a checkpoint.
@@ -153,7 +178,9 @@ impl Setup {
             config,
             compute,
             tokenizers,
-            dataset,
+            training,
+            augmenter,
+            inputs,
             validator,
             model,
             optimizer,
@@ -161,8 +188,8 @@ impl Setup {
             memory,
         } = self;
         let budget = config.data.batch_tokens;
-        let batches = Batches::new(Arc::new(dataset), budget, config.seed, state.position)?;
-        let batcher = Batcher::new(batches, memory);
+        let batches = Batches::new(training.clone(), budget, augmenter, state.position)?;
+        let batcher = Batcher::new(batches, training, memory, inputs);
         let log = Log::open(
             &RunFolder::new(&config.out),
             state.step,
@@ -170,7 +197,7 @@ impl Setup {
             config.train.on_save_error,
         )?;
         log.print(&format!(
-            "{}: {} parameters, {} tokens of vocabulary, {} batches an epoch, from step {}",
+            "{}: {} parameters, {} tokens of vocabulary, about {} batches an epoch, from step {}",
             config.out.display(),
             model.weights().count(),
             vocabularies(&tokenizers).target,

@@ -1,7 +1,7 @@
 //! One update of the parameters: its batches, its checks and its report.
 
 use attend_data::Batch;
-use attend_infer::run::{Event, LogWindow, Skipped, Spike, Step, abbreviated};
+use attend_infer::run::{Event, LogWindow, Skipped, Spike, Step};
 use attend_model::{Loss, Pass};
 
 use crate::{Error, Result, Run, health};
@@ -27,11 +27,11 @@ pub struct MicroBatch {
 }
 
 impl Update {
-    /// Pairs of the training data, counted from 1.
+    /// The pairs of all batches.
     fn pairs(&self) -> Vec<usize> {
         let batches = self.batches.iter();
         let pairs = batches.flat_map(|micro| micro.batch.pairs.iter());
-        pairs.map(|pair| pair + 1).collect()
+        pairs.copied().collect()
     }
 
     /// Per token.
@@ -46,7 +46,7 @@ const PART: u32 = 44;
 impl Run {
     /// The batches of the next update: `accumulate` of them, or fewer at the end of the last epoch. A batch that
     /// does not fit into memory is given in parts.
-    pub fn next_update(&mut self) -> Update {
+    pub fn next_update(&mut self) -> Result<Update> {
         self.judge
             .retract_unsaved(&mut self.state, self.saver.saved());
         let mut update = Update {
@@ -58,7 +58,7 @@ impl Run {
         };
         let accumulate = self.config.train.accumulate as u64;
         for micro in 0..accumulate {
-            let (parts, position) = self.batcher.next_batch();
+            let (parts, position) = self.batcher.next_batch(self.state.step)?;
             let draw = self.state.step * accumulate + micro;
             for (part, batch) in parts.into_iter().enumerate() {
                 update.tokens += batch.target.ids.len();
@@ -73,7 +73,7 @@ impl Run {
                 break;
             }
         }
-        update
+        Ok(update)
     }
 
     /// The summed loss of one batch.
@@ -115,7 +115,7 @@ impl Run {
                 step: self.state.step,
                 loss,
                 average,
-                pairs: update.pairs(),
+                pairs: self.batcher.numbers(&update.pairs()),
             })),
         }
     }
@@ -129,7 +129,7 @@ impl Run {
             in_a_row,
             loss,
             gradient_norm: norm,
-            pairs: update.pairs(),
+            pairs: self.batcher.numbers(&update.pairs()),
         }))?;
         if in_a_row < self.config.train.max_skipped {
             return Ok(());
@@ -140,7 +140,7 @@ impl Run {
             loss,
             norm,
             history: health::norm_history(&self.state.health),
-            pairs: abbreviated(&update.pairs()),
+            pairs: self.batcher.origins(&update.pairs()),
             saved: self.saver.saved().unwrap_or_default(),
         })
     }

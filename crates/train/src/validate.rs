@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
-use attend_cli::Bars;
-use attend_data::{Corpus, Dataset, Epoch, Keep, Tokenizers};
+use attend_data::{Dataset, Epoch, Tokenizers};
 use attend_infer::run::Validation;
 use attend_infer::{DecodeConfig, Error as InferError, Evaluation, Translator, evaluate, metrics};
 use attend_model::{Kernels, Pass, Seq2Seq};
@@ -34,35 +33,20 @@ pub struct Sample {
 }
 
 impl Validator {
-    /// Pairs that are longer than `data.max_length` are left out: the model is not trained on such pairs, and
-    /// a single one could take longer than all others together.
     pub(crate) fn new(
-        mut corpus: Corpus,
+        dataset: Dataset,
         tokenizers: Arc<Tokenizers>,
         config: &Config,
     ) -> Result<Self> {
-        let max_length = config.data.max_length;
-        let keep = Keep::ToValidate { max_length };
-        let (dataset, report) = Dataset::encode(&corpus, &tokenizers, keep, &Bars)?;
-        if report.too_long > 0 {
-            tracing::warn!("validation: {report}; data.max_length is {max_length} tokens");
-        }
         let lengths: Vec<_> = (0..dataset.len())
             .map(|pair| dataset.lengths(pair))
             .collect();
-        let translated = dataset
-            .pairs()
-            .iter()
-            .take(config.train.translate_sentences);
-        let (sources, references) = translated
-            .map(|&pair| {
-                let take = std::mem::take::<String>;
-                (
-                    take(&mut corpus.source[pair]),
-                    take(&mut corpus.target[pair]),
-                )
-            })
-            .unzip();
+        let (mut sources, mut references) = (Vec::new(), Vec::new());
+        for pair in 0..dataset.len().min(config.train.translate_sentences) {
+            let (source, target) = dataset.text(pair)?;
+            sources.push(source.to_string());
+            references.push(target.to_string());
+        }
         Ok(Self {
             batches: Epoch::by_length(&lengths, config.data.batch_tokens),
             dataset,
@@ -119,7 +103,7 @@ impl Validator {
             if stop.status().is_some() {
                 return Ok(None);
             }
-            let batch = self.dataset.batch(batch);
+            let batch = self.dataset.batch(batch)?;
             let memory = model.encode(&batch.source, &pass)?;
             let output = model.decode(&memory, &batch.target, &pass)?;
             let loss = model.loss(&output, &batch.target, 0.0, &pass)?;

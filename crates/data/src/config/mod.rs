@@ -113,7 +113,7 @@ impl DataConfig {
         }
     }
 
-    /// Checks every value. [`DataConfig::check_files`] checks that the files exist.
+    /// Checks every value.
     pub fn validate(&self) -> Result<()> {
         check_ranges(self, "data")?;
         for (key, tag) in [("data.source", &self.source), ("data.target", &self.target)] {
@@ -146,16 +146,6 @@ impl DataConfig {
         self.augment.validate()?;
         corpus::validate(&self.corpora)?;
         Ok(())
-    }
-
-    /// Checks that all files exist, without reading them.
-    pub fn check_files(&self) -> Result<()> {
-        let training = self.training();
-        let training = training.iter().map(|(paths, _)| paths);
-        for paths in training.chain(&self.valid).chain(&self.test) {
-            paths.resolve(&self.source, &self.target)?;
-        }
-        self.tokenizer.check_files()
     }
 }
 

@@ -80,7 +80,8 @@ impl TokenizerConfig {
         }
     }
 
-    pub(super) fn check_files(&self) -> Result<()> {
+    /// Checks that the files exist, without reading them.
+    pub fn check_files(&self) -> Result<()> {
         let files = match &self.file {
             None => vec![],
             Some(TokenizerFiles::Joint(path)) => vec![path],

@@ -17,8 +17,11 @@ pub struct Provenance {
     pub isa: String,
     /// SHA-256 of the config, except for the path of the run's folder.
     pub config: String,
-    /// A hash of the training data, as tokens.
+    /// A hash of the training data, as tokens, and of how it is mixed.
     pub data: String,
+    /// The corpora of the training data: a name, and a hash of the tokens. Empty in older checkpoints.
+    #[serde(default)]
+    pub corpora: Vec<(String, String)>,
     /// The same of the validation data, if there is any.
     pub validation: Option<String>,
     /// SHA-256 of each tokenizer.
@@ -36,6 +39,12 @@ impl Provenance {
     /// Whether the version of the kernels was recorded.
     pub fn knows_isa(&self) -> bool {
         self.isa != UNKNOWN
+    }
+
+    /// Whether the batches of this version of the program come in the order of those that trained the checkpoint.
+    /// Older programs had another order, and 16 digits for the hash of the data.
+    pub fn knows_order(&self) -> bool {
+        self.data.len() > 16
     }
 
     /// Every entry with its name, for comparing two runs.

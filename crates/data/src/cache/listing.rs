@@ -1,0 +1,129 @@
+//! What a cache folder holds, and removing it.
+
+use super::{Cache, LOCK, META, PARTIAL, remove_folder};
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// What an entry of a cache is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EntryKind {
+    /// A corpus as token ids.
+    Corpus,
+    /// Trained tokenizers.
+    Tokenizer,
+    /// What a process was making when it was killed, or is making now.
+    Partial,
+    /// It cannot be read.
+    Damaged,
+}
+
+/// One entry of a cache.
+#[derive(Clone, Debug, Serialize)]
+pub struct CacheEntry {
+    /// Its name, by which it is removed.
+    pub key: String,
+    /// What it is.
+    pub kind: EntryKind,
+    /// The bytes that it takes on disk.
+    pub bytes: u64,
+    /// The files that it was made from.
+    pub files: Vec<PathBuf>,
+    /// The pairs that it holds, if it is a corpus.
+    pub pairs: Option<u64>,
+    /// When it was made.
+    #[serde(skip)]
+    pub made: SystemTime,
+}
+
+/// The part of `meta.json` that is the same for all kinds.
+#[derive(Deserialize)]
+struct Summary {
+    kind: EntryKind,
+    files: Vec<PathBuf>,
+    #[serde(default)]
+    pairs: Option<u64>,
+}
+
+impl Cache {
+    /// The entries, by name.
+    pub fn entries(&self) -> Result<Vec<CacheEntry>> {
+        let list = || {
+            let mut entries = Vec::new();
+            for file in fs::read_dir(self.folder())? {
+                let path = file?.path();
+                if let Some(key) = key_of(&path) {
+                    entries.push(entry(key, &path)?);
+                }
+            }
+            entries.sort_by(|a: &CacheEntry, b| a.key.cmp(&b.key));
+            Ok(entries)
+        };
+        list().map_err(|source: io::Error| Error::Io {
+            path: self.folder().into(),
+            source,
+        })
+    }
+
+    /// Removes an entry. A training that uses it is not disturbed. One that another process is making stays.
+    /// Returns whether it was removed.
+    pub fn remove(&self, key: &str) -> Result<bool> {
+        let name = key.strip_suffix(&format!(".{PARTIAL}")).unwrap_or(key);
+        let path = self.folder().join(key);
+        if key_of(&path).is_none() || !path.is_dir() {
+            return Err(Error::NoEntry {
+                folder: self.folder().into(),
+                key: key.into(),
+            });
+        }
+        let remove = || {
+            let lock_path = self.path(name, LOCK);
+            if let Ok(lock) = File::open(&lock_path)
+                && lock.try_lock().is_err()
+            {
+                return Ok(false);
+            }
+            remove_folder(&path)?;
+            let _ = fs::remove_file(lock_path);
+            Ok(true)
+        };
+        remove().map_err(|source: io::Error| Error::Write {
+            path: path.clone(),
+            source,
+        })
+    }
+}
+
+/// The name of an entry, if this is one.
+fn key_of(path: &Path) -> Option<&str> {
+    let name = path.file_name()?.to_str()?;
+    let key = name.strip_suffix(&format!(".{PARTIAL}")).unwrap_or(name);
+    let is_hash = key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash.then_some(name)
+}
+
+fn entry(key: &str, path: &Path) -> io::Result<CacheEntry> {
+    let summary = fs::read(path.join(META)).ok();
+    let summary: Option<Summary> = summary.and_then(|text| serde_json::from_slice(&text).ok());
+    let (kind, files, pairs) = match summary {
+        _ if key.ends_with(PARTIAL) => (EntryKind::Partial, Vec::new(), None),
+        Some(summary) => (summary.kind, summary.files, summary.pairs),
+        None => (EntryKind::Damaged, Vec::new(), None),
+    };
+    let mut bytes = 0;
+    for file in fs::read_dir(path)? {
+        bytes += file?.metadata()?.len();
+    }
+    Ok(CacheEntry {
+        key: key.into(),
+        kind,
+        bytes,
+        files,
+        pairs,
+        made: fs::metadata(path)?.modified()?,
+    })
+}

@@ -1,0 +1,246 @@
+//! Rows of different lengths, such as sentences of token ids or of characters, as three flat files.
+//!
+//! `items` has the rows end to end; `lengths` has the length of each row; `starts` has the place in `items` of every
+//! 64th row. A row is found without reading what comes before it, and the index takes little more than two bytes a
+//! row.
+
+use super::bytes::Bytes;
+use crate::hash::Hasher;
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+use std::ops::Range;
+
+/// Rows between two entries of `starts`.
+const BLOCK: usize = 64;
+
+/// The extensions of the three files, in the order in which they are given everywhere.
+pub(crate) const PARTS: [&str; 3] = ["items", "lengths", "starts"];
+
+/// The number of rows and items, and the bytes that each takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Shape {
+    pub(crate) rows: u64,
+    pub(crate) items: u64,
+    /// Bytes of an item: 1 (text), 2 or 4 (ids).
+    item: u8,
+    /// Bytes of a length: 2 or 4.
+    length: u8,
+}
+
+impl Shape {
+    /// Rows of ids below `vocab_size`, with at most `longest` ids each.
+    pub(crate) fn of_ids(vocab_size: usize, longest: usize) -> Self {
+        let bytes = |most: usize| if most <= 1 << 16 { 2 } else { 4 };
+        Self {
+            rows: 0,
+            items: 0,
+            item: bytes(vocab_size),
+            length: bytes(longest.saturating_add(1)),
+        }
+    }
+
+    /// Rows of UTF-8.
+    pub(crate) fn of_text() -> Self {
+        Self {
+            rows: 0,
+            items: 0,
+            item: 1,
+            length: 4,
+        }
+    }
+
+    /// The sizes of the three files. None if there are no such sizes.
+    pub(crate) fn sizes(&self) -> Option<[u64; 3]> {
+        Some([
+            self.items.checked_mul(self.item.into())?,
+            self.rows.checked_mul(self.length.into())?,
+            self.rows.div_ceil(BLOCK as u64).checked_mul(8)?,
+        ])
+    }
+}
+
+/// Writes rows one after another.
+pub(crate) struct RowsWriter<W> {
+    files: [W; 3],
+    shape: Shape,
+    hash: Hasher,
+    buffer: Vec<u8>,
+}
+
+impl<W: Write> RowsWriter<W> {
+    /// `shape` has no rows yet.
+    pub(crate) fn new(files: [W; 3], shape: Shape) -> Self {
+        Self {
+            files,
+            shape,
+            hash: Hasher::new("rows"),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Appends a row of ids, which fit into the shape.
+    pub(crate) fn push_ids(&mut self, ids: &[u32]) -> io::Result<()> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        match self.shape.item {
+            2 => buffer.extend(ids.iter().flat_map(|&id| (id as u16).to_le_bytes())),
+            _ => buffer.extend(ids.iter().flat_map(|&id| id.to_le_bytes())),
+        }
+        let pushed = self.push(&buffer, ids.len());
+        self.buffer = buffer;
+        pushed
+    }
+
+    pub(crate) fn push_text(&mut self, text: &str) -> io::Result<()> {
+        self.push(text.as_bytes(), text.len())
+    }
+
+    fn push(&mut self, row: &[u8], length: usize) -> io::Result<()> {
+        let [items, lengths, starts] = &mut self.files;
+        if self.shape.rows.is_multiple_of(BLOCK as u64) {
+            starts.write_all(&self.shape.items.to_le_bytes())?;
+        }
+        items.write_all(row)?;
+        let bytes = (length as u32).to_le_bytes();
+        lengths.write_all(&bytes[..self.shape.length.into()])?;
+        self.hash.add(row);
+        self.shape.rows += 1;
+        self.shape.items += length as u64;
+        Ok(())
+    }
+
+    /// The files, which are not flushed, the shape, and a hash of all rows.
+    pub(crate) fn finish(self) -> ([W; 3], Shape, String) {
+        (self.files, self.shape, self.hash.finish())
+    }
+}
+
+/// Reads any row.
+pub(crate) struct Rows {
+    items: Bytes,
+    lengths: Bytes,
+    starts: Bytes,
+    shape: Shape,
+}
+
+impl Rows {
+    /// None if the files do not have the sizes of the shape.
+    pub(crate) fn new(files: [Bytes; 3], shape: Shape) -> Option<Self> {
+        let known = matches!((shape.item, shape.length), (1 | 2 | 4, 2 | 4));
+        let sizes = files.each_ref().map(|file| file.len() as u64);
+        let [items, lengths, starts] = files;
+        (known && shape.sizes() == Some(sizes)).then_some(Self {
+            items,
+            lengths,
+            starts,
+            shape,
+        })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.shape.rows as usize
+    }
+
+    /// The number of items in row `i`, which exists.
+    pub(crate) fn length(&self, i: usize) -> usize {
+        let width = usize::from(self.shape.length);
+        number(&self.lengths[i * width..(i + 1) * width]) as usize
+    }
+
+    /// The ids of row `i`. None if the files are damaged.
+    pub(crate) fn ids(&self, i: usize) -> Option<impl Iterator<Item = u32>> {
+        let width = usize::from(self.shape.item);
+        let row = self.items.get(self.bytes(i)?)?;
+        Some(row.chunks_exact(width).map(|id| number(id) as u32))
+    }
+
+    /// The text of row `i`. None if the files are damaged.
+    pub(crate) fn text(&self, i: usize) -> Option<&str> {
+        std::str::from_utf8(self.items.get(self.bytes(i)?)?).ok()
+    }
+
+    fn bytes(&self, i: usize) -> Option<Range<usize>> {
+        let block = i / BLOCK;
+        let start = self.starts.get(block * 8..(block + 1) * 8).map(number)?;
+        let before = (block * BLOCK..i).map(|row| self.length(row) as u64);
+        let start = start.checked_add(before.sum())?;
+        let end = start.checked_add(self.length(i) as u64)?;
+        let width = u64::from(self.shape.item);
+        let byte = |item: u64| usize::try_from(item.checked_mul(width)?).ok();
+        Some(byte(start)?..byte(end)?)
+    }
+}
+
+/// A number of up to eight bytes, the lowest first.
+fn number(bytes: &[u8]) -> u64 {
+    let mut wide = [0; 8];
+    wide[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(wide)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(shape: Shape, push: impl Fn(&mut RowsWriter<Vec<u8>>)) -> (Rows, String) {
+        let mut writer = RowsWriter::new(Default::default(), shape);
+        push(&mut writer);
+        let (files, shape, hash) = writer.finish();
+        let rows = Rows::new(files.map(Bytes::Held), shape).unwrap();
+        (rows, hash)
+    }
+
+    #[test]
+    fn every_row_is_read_as_it_was_written() {
+        let row = |i: u32| (0..i * 7919 % 23).map(move |k| (i * 31 + k) % 60_000);
+        for (vocab_size, longest) in [(60_000, 256), (1 << 16, 65_535), (70_000, 70_000)] {
+            let (rows, hash) = rows(Shape::of_ids(vocab_size, longest), |writer| {
+                for i in 0..1000 {
+                    writer.push_ids(&row(i).collect::<Vec<_>>()).unwrap();
+                }
+            });
+            assert_eq!(rows.len(), 1000);
+            for i in (0..1000).rev() {
+                assert!(rows.ids(i).unwrap().eq(row(i as u32)), "row {i}");
+                assert_eq!(rows.length(i), row(i as u32).count());
+            }
+            assert_eq!(hash.len(), 64);
+        }
+    }
+
+    #[test]
+    fn text_is_read_as_it_was_written() {
+        let (rows, _) = rows(Shape::of_text(), |writer| {
+            for text in ["", "ein Hund", "ß", "🐕"] {
+                writer.push_text(text).unwrap();
+            }
+        });
+        assert_eq!(rows.text(1), Some("ein Hund"));
+        assert_eq!((rows.text(0), rows.text(3)), (Some(""), Some("🐕")));
+    }
+
+    #[test]
+    fn damage_is_found_and_does_not_panic() {
+        let mut writer = RowsWriter::new(Default::default(), Shape::of_ids(100, 9));
+        for i in 0..100 {
+            writer.push_ids(&[i, i]).unwrap();
+        }
+        let (files, shape, _) = writer.finish();
+        for part in 0..3 {
+            let mut cut = files.clone();
+            cut[part].pop();
+            assert!(Rows::new(cut.map(Bytes::Held), shape).is_none());
+            let mut other = files.clone();
+            other[part].fill(0xff);
+            let rows = Rows::new(other.map(Bytes::Held), shape).unwrap();
+            let read = (0..100).filter(|&i| rows.ids(i).is_some()).count();
+            assert!(part == 0 || read < 100, "{}", PARTS[part]);
+        }
+        let huge = Shape {
+            rows: u64::MAX,
+            items: u64::MAX,
+            ..shape
+        };
+        assert!(Rows::new(files.map(Bytes::Held), huge).is_none());
+    }
+}

@@ -1,0 +1,74 @@
+//! Tokenizers that are trained on corpora of any size, once.
+
+use super::Tokenizers;
+use super::sample::Sample;
+use crate::cache::{Cache, META, VERSION};
+use crate::hash::Hasher;
+use crate::{EntryKind, Error, Progress, Result, TextSource, TokenizerConfig};
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+
+impl Tokenizers {
+    /// Trains tokenizers on a sample of these corpora, or opens those that were trained before in the same way.
+    pub fn prepare(
+        config: &TokenizerConfig,
+        texts: &[TextSource],
+        cache: &Cache,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let failed = |path: &Path| {
+            let path = path.to_path_buf();
+            move |source| Error::Write { path, source }
+        };
+        let settings = serde_json::to_vec(config).map_err(|e| failed(cache.folder())(e.into()))?;
+        let mut hash = Hasher::new("tokenizer");
+        hash.add(&VERSION.to_le_bytes());
+        hash.add(&settings);
+        for text in texts {
+            hash.add(text.identity(cache, progress)?.as_bytes());
+        }
+        let key = &hash.finish()[..32];
+        cache.open_or_make(key, progress, open, |folder| {
+            let sample = draw(config, texts, progress)?;
+            let tokenizers = Self::train_on(config, &sample, progress)?;
+            tokenizers.save(folder)?;
+            let files: Vec<_> = texts.iter().flat_map(TextSource::files).collect();
+            let meta = json!({ "version": VERSION, "kind": EntryKind::Tokenizer, "files": files });
+            fs::write(folder.join(META), meta.to_string()).map_err(failed(folder))
+        })
+    }
+}
+
+fn open(folder: &Path) -> Result<Tokenizers> {
+    // Written last: without it, the entry is not whole.
+    let damaged = || Error::DamagedEntry {
+        folder: folder.into(),
+    };
+    fs::metadata(folder.join(META)).map_err(|_| damaged())?;
+    Tokenizers::load(folder).map_err(|_| damaged())
+}
+
+/// The pairs that a tokenizer is trained on, of those that no filter drops.
+fn draw(
+    config: &TokenizerConfig,
+    texts: &[TextSource],
+    progress: &dyn Progress,
+) -> Result<Sample> {
+    let mut sample = Sample::new(config.sample);
+    let task = progress.start("reading text for a tokenizer", None);
+    for text in texts {
+        let before = sample.seen();
+        text.for_each_chunk(None, |chunk| {
+            for checked in chunk.iter().filter(|checked| checked.dropped.is_none()) {
+                sample.push(&checked.pair.source, &checked.pair.target);
+            }
+            task.advance(chunk.len() as u64);
+            Ok(())
+        })?;
+        if sample.seen() == before {
+            return Err(text.empty());
+        }
+    }
+    Ok(sample)
+}
