@@ -8,6 +8,8 @@
 //! | `paths` | finds the files that the config names |
 //! | `lines` | reads a file as lines: gzip, UTF-8, line endings |
 //! | `corpus` | reads two files as sentence pairs |
+//! | `clean/` | normalises text; drops pairs, and counts why |
+//! | `augment/` | changes training text at random |
 //! | `tokenizer/` | encodes text as token ids, and decodes them: `tokenizer.json` or SentencePiece |
 //! | `dataset` | all pairs as token ids; filters and counts pairs that are empty or too long |
 //! | `batching` | cuts sequences of different lengths into batches |
@@ -37,8 +39,10 @@
 //! # }
 //! ```
 
+mod augment;
 mod batch;
 mod batching;
+mod clean;
 mod config;
 mod corpus;
 mod dataset;
@@ -52,8 +56,10 @@ mod read;
 mod sampler;
 mod tokenizer;
 
+pub use augment::Augment;
 pub use batch::Batch;
 pub use batching::{Epoch, Lengths, batches_by_length};
+pub use clean::{Cleaner, Counts, HeldOut, Reason};
 pub use config::{
     AugmentConfig, BadLines, CleanConfig, CorpusConfig, DataConfig, Normalization, TokenizerConfig,
     TokenizerFiles, TokenizerKind,

@@ -29,11 +29,12 @@ pub struct AugmentConfig {
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0, max = 1))]
     pub titlecase: f64,
-    /// The probability of swapping a character of a source word with the next one.
+    /// The probability of swapping a character of a source word with the next one. Digits are not changed.
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0, max = 1))]
     pub swap_chars: f64,
-    /// The probability of deleting a character of a source word.
+    /// The probability of deleting a character of a source word. Digits are not changed, and a word keeps at least
+    /// one character.
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0, max = 1))]
     pub delete_chars: f64,

@@ -1,5 +1,6 @@
 //! `[data.clean]`.
 
+use crate::clean::Scripts;
 use attend_config::{ConfigError, check_ranges};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,7 +31,8 @@ pub struct CleanConfig {
     /// Drops pairs with the same text on both sides.
     #[serde(skip_serializing_if = "is_false")]
     pub same: bool,
-    /// Drops pairs in which less than this share of a side's characters are letters. White space is not counted.
+    /// Drops pairs in which less than this share of a side's characters are letters. White space and combining marks
+    /// are not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub min_letters: Option<f64>,
@@ -59,7 +61,9 @@ pub enum Normalization {
 impl CleanConfig {
     /// Checks every value.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        check_ranges(self, "data.clean")
+        check_ranges(self, "data.clean")?;
+        Scripts::check_names("data.clean.source_scripts", &self.source_scripts)?;
+        Scripts::check_names("data.clean.target_scripts", &self.target_scripts)
     }
 }
 

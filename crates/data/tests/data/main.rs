@@ -1,6 +1,8 @@
 //! The public interface of the crate.
 
 mod added; // words and tags that are added to tokenizers
+mod augment; // random changes of text
+mod clean; // filters and their counts
 mod config; // the [data] section and its messages
 mod corpus; // two files to pairs
 mod dataset; // pairs as ids, and pairs that are skipped
