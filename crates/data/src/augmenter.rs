@@ -68,8 +68,16 @@ impl Augmenter {
         let source_tokenizer = self.tokenizers.require_source()?;
         let (mut source, target) = if self.encodes {
             let (source, target) = dataset.text(i)?;
+            // The tag is not text.
+            let tag = dataset
+                .tag()
+                .map(|tag| format!("{tag} "))
+                .unwrap_or_default();
+            let source = source.strip_prefix(&tag).unwrap_or(source);
             let (mut source, mut target) = (source.to_string(), target.to_string());
-            self.augment.change_text(draw(TEXT), &mut source, &mut target);
+            self.augment
+                .change_text(draw(TEXT), &mut source, &mut target);
+            source.insert_str(0, &tag);
             let encode = |tokenizer: &crate::Tokenizer, text: &str, stream| {
                 tokenizer.encode_sampled(text, &self.sampling, draw(stream))
             };
@@ -85,7 +93,8 @@ impl Augmenter {
             dataset.ids(i)?
         };
         let unk = source_tokenizer.unk();
-        self.augment.drop_tokens(draw(SOURCE), &mut source, |id| self.tags.contains(&id), unk);
+        self.augment
+            .drop_tokens(draw(SOURCE), &mut source, |id| self.tags.contains(&id), unk);
         Ok((source, target))
     }
 }

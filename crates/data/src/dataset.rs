@@ -38,6 +38,8 @@ pub(crate) struct Meta {
     pub(crate) version: u32,
     pub(crate) kind: EntryKind,
     pub(crate) files: Vec<PathBuf>,
+    /// What begins every source sentence.
+    pub(crate) tag: Option<String>,
     /// The number of the first pair of each input.
     pub(crate) starts: Vec<u64>,
     pub(crate) pairs: u64,
@@ -90,7 +92,7 @@ impl Dataset {
             text: None,
             fates: Vec::new(),
         };
-        let mut encoder = Encoder::new(files, tokenizers, cleaner)?;
+        let mut encoder = Encoder::new(files, tokenizers, cleaner, None)?;
         let pairs = corpus.source.iter().zip(&corpus.target);
         let checked = pairs.zip(1..).map(|((source, target), line)| Checked {
             dropped: cleaner.check_text(source, target),
@@ -134,7 +136,9 @@ impl Dataset {
             };
             let [source, target, source_text, target_text] = ROWS;
             let text = match meta.text {
-                Some(shapes) => Some([rows(source_text, shapes[0])?, rows(target_text, shapes[1])?]),
+                Some(shapes) => {
+                    Some([rows(source_text, shapes[0])?, rows(target_text, shapes[1])?])
+                }
                 None => None,
             };
             let dataset = Self {
@@ -183,6 +187,11 @@ impl Dataset {
         source.zip(target).ok_or_else(|| self.damaged())
     }
 
+    /// What begins every source sentence, if anything does.
+    pub(crate) fn tag(&self) -> Option<&str> {
+        self.meta.tag.as_deref()
+    }
+
     /// The text of both sides of pair `i`, if it was kept.
     pub fn text(&self, i: usize) -> Result<(&str, &str)> {
         let [source, target] = self.text.as_ref().ok_or_else(|| self.damaged())?;
@@ -207,7 +216,8 @@ impl Dataset {
     /// A batch of these pairs.
     pub fn batch(&self, indices: &[usize]) -> Result<Batch> {
         let ids = indices.iter().map(|&i| self.ids(i));
-        let (source, target): (Vec<_>, Vec<_>) = ids.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        let (source, target): (Vec<_>, Vec<_>) =
+            ids.collect::<Result<Vec<_>>>()?.into_iter().unzip();
         Ok(Batch {
             source: Packed::of_sentences(source).into(),
             target: Packed::of_sentences(target),
@@ -260,7 +270,11 @@ impl Dataset {
         if self.meta.counts.kept == self.meta.counts.read {
             return i as u64;
         }
-        let kept = self.fates.iter().zip(0..).filter(|(fate, _)| **fate == KEPT);
+        let kept = self
+            .fates
+            .iter()
+            .zip(0..)
+            .filter(|(fate, _)| **fate == KEPT);
         kept.map(|(_, n)| n).nth(i).unwrap_or(0)
     }
 
@@ -289,7 +303,7 @@ fn write(
         true => Some(Duplicates::find(text, folder, progress)?),
         false => None,
     };
-    let create = |name: &str| {
+    let create = |name: &str| -> Result<BufWriter<File>> {
         let file = File::create(folder.join(name)).map_err(failed)?;
         Ok(BufWriter::with_capacity(BUFFER, file))
     };
@@ -307,7 +321,7 @@ fn write(
         },
         fates: create(FATES)?,
     };
-    let mut encoder = Encoder::new(files, tokenizers, text.cleaner)?;
+    let mut encoder = Encoder::new(files, tokenizers, text.cleaner, text.tag.as_deref())?;
     let mut starts = vec![0];
     let mut read = 0;
     let task = progress.start("encoding", None);
@@ -342,7 +356,7 @@ fn write(
 fn check_left(meta: &Meta) -> Result<()> {
     match meta.pairs {
         0 => Err(Error::NothingLeft {
-            counts: meta.counts.clone(),
+            counts: meta.counts,
         }),
         _ => Ok(()),
     }

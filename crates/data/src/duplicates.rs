@@ -18,11 +18,7 @@ pub struct Duplicates {
 
 impl Duplicates {
     /// Reads the corpus once. The hashes of its pairs are kept in a temporary file in `folder`.
-    pub(crate) fn find(
-        text: &TextSource,
-        folder: &Path,
-        progress: &dyn Progress,
-    ) -> Result<Self> {
+    pub(crate) fn find(text: &TextSource, folder: &Path, progress: &dyn Progress) -> Result<Self> {
         let failed = |source| Error::Write {
             path: folder.into(),
             source,
@@ -100,6 +96,10 @@ mod tests {
                 assert_eq!(found.contains(i as u64), before, "pair {i}");
             }
         }
-        assert!(!repeated(&mut tempfile::tempfile().unwrap(), 0, 7).unwrap().contains(0));
+        assert!(
+            !repeated(&mut tempfile::tempfile().unwrap(), 0, 7)
+                .unwrap()
+                .contains(0)
+        );
     }
 }

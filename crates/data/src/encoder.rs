@@ -21,6 +21,8 @@ pub(crate) struct Encoder<'a, W> {
     text: Option<[RowsWriter<W>; 2]>,
     fates: W,
     counts: Counts,
+    /// What begins every source sentence.
+    tag: Option<&'a str>,
 }
 
 struct Side<W> {
@@ -74,6 +76,7 @@ impl<'a, W: Write> Encoder<'a, W> {
         files: Files<W>,
         tokenizers: &'a Tokenizers,
         cleaner: &'a Cleaner,
+        tag: Option<&'a str>,
     ) -> Result<Self> {
         let longest = cleaner.max_length();
         let source = tokenizers.require_source()?;
@@ -84,6 +87,7 @@ impl<'a, W: Write> Encoder<'a, W> {
             text: files.text.map(|sides| sides.map(text)),
             fates: files.fates,
             counts: Counts::default(),
+            tag,
             tokenizers,
             cleaner,
         })
@@ -106,15 +110,22 @@ impl<'a, W: Write> Encoder<'a, W> {
                 Some(reason) => (Some(reason), None),
                 None => {
                     let ids = encoded.next();
-                    let check = |(s, t): (&Vec<u32>, &Vec<u32>)| {
-                        self.cleaner.check_tokens(s.len(), t.len())
-                    };
-                    (ids.and_then(check), ids)
+                    (ids.and_then(|(s, t)| self.check(s.len(), t.len())), ids)
                 }
             };
             self.push(checked, fate, ids).map_err(&failed)?;
         }
         Ok(())
+    }
+
+    /// Filters do not count the tag, but it takes room.
+    fn check(&self, source: usize, target: usize) -> Option<Reason> {
+        let tag = usize::from(self.tag.is_some());
+        let checked = self
+            .cleaner
+            .check_tokens(source.saturating_sub(tag), target);
+        let too_long = source > self.cleaner.max_length();
+        checked.or(too_long.then_some(Reason::TooLong))
     }
 
     fn push(
@@ -123,7 +134,10 @@ impl<'a, W: Write> Encoder<'a, W> {
         fate: Option<Reason>,
         ids: Option<(&Vec<u32>, &Vec<u32>)>,
     ) -> io::Result<()> {
-        self.counts.add(fate);
+        match fate {
+            None => self.counts.keep(),
+            Some(reason) => self.counts.drop(reason),
+        }
         self.fates.write_all(&[fate.map_or(KEPT, Reason::code)])?;
         let (None, Some((source, target))) = (fate, ids) else {
             return Ok(());
@@ -160,6 +174,7 @@ impl<'a, W: Write> Encoder<'a, W> {
             version: VERSION,
             kind: EntryKind::Corpus,
             files,
+            tag: self.tag.map(String::from),
             starts,
             pairs: source.shape.rows,
             counts: self.counts,

@@ -44,6 +44,16 @@ impl Input {
         }
     }
 
+    /// How the pairs are read: the same for files that are read in the same way.
+    pub(crate) fn layout(&self) -> String {
+        match self {
+            Self::Text(_) => format!("{:?}", Format::Text),
+            Self::Table {
+                format, columns, ..
+            } => format!("{format:?} {columns:?}"),
+        }
+    }
+
     /// The files that are read.
     pub fn files(&self) -> Vec<&Path> {
         match self {

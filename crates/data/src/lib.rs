@@ -40,37 +40,52 @@
 //! ```
 
 mod augment;
+mod augmenter;
 mod batch;
 mod batching;
+mod cache;
 mod clean;
 mod config;
 mod corpus;
 mod dataset;
+mod duplicates;
+mod encoder;
 mod error;
+mod hash;
 mod input;
 mod lines;
+mod mixture;
 mod paths;
+mod permutation;
 mod progress;
 mod random;
 mod read;
 mod sampler;
+mod stub;
+mod text_source;
 mod tokenizer;
 
 pub use augment::Augment;
+pub use augmenter::Augmenter;
 pub use batch::Batch;
 pub use batching::{Epoch, Lengths, batches_by_length};
+pub use cache::{Cache, CacheEntry, EntryKind};
 pub use clean::{Cleaner, Counts, HeldOut, Reason};
 pub use config::{
     AugmentConfig, BadLines, CleanConfig, CorpusConfig, DataConfig, Normalization, TokenizerConfig,
     TokenizerFiles, TokenizerKind,
 };
 pub use corpus::Corpus;
-pub use dataset::{Dataset, Keep, Report};
+pub use dataset::Dataset;
+pub use duplicates::Duplicates;
 pub use error::{Error, Result};
 pub use input::Input;
 pub use lines::{Lines, MAX_LINE_BYTES};
+pub use mixture::Mixture;
 pub use paths::{Column, FilePair, Format, PathPair, Paths, Patterns, Table};
 pub use progress::{Progress, Task};
 pub use read::{Pair, Pairs};
-pub use sampler::{BatchSampler, Batches, Position};
+pub use sampler::{Batches, Position};
+pub use stub::Sampling;
+pub use text_source::{Checked, TextSource};
 pub use tokenizer::{EOS, PAD, Tokenizer, Tokenizers, UNK};

@@ -154,7 +154,10 @@ impl Stage {
         let used = used.filter(|(_, (_, config))| config.is_used_at(start));
         let used: Vec<_> = used.collect();
         let pairs: f64 = used.iter().map(|(_, (data, _))| data.len() as f64).sum();
-        let weights: f64 = used.iter().filter_map(|(_, (_, config))| config.weight).sum();
+        let weights: f64 = used
+            .iter()
+            .filter_map(|(_, (_, config))| config.weight)
+            .sum();
         let mut end = 0;
         let parts = used.into_iter().map(|(corpus, (dataset, config))| {
             end += match config.weight {
@@ -191,7 +194,9 @@ impl EpochOrder<'_> {
         let drawn = self.order.at(i);
         let part = self.stage.parts.partition_point(|(_, end)| *end <= drawn);
         let (corpus, end) = self.stage.parts[part];
-        let start = part.checked_sub(1).map_or(0, |before| self.stage.parts[before].1);
+        let start = part
+            .checked_sub(1)
+            .map_or(0, |before| self.stage.parts[before].1);
         let pairs = self.mixture.dataset(corpus).len() as u64;
         let before = u128::from(self.epoch) * u128::from(end - start);
         let place = before + u128::from(drawn - start);

@@ -80,7 +80,10 @@ mod tests {
             }
         }
         let expected = SEEDS as f64 / 10.0;
-        let deviations = counts.iter().flatten().map(|n| (n - expected).powi(2) / expected);
+        let deviations = counts
+            .iter()
+            .flatten()
+            .map(|n| (n - expected).powi(2) / expected);
         let chi_square: f64 = deviations.sum();
         assert!(chi_square < 140.0, "{chi_square}");
     }
@@ -88,7 +91,10 @@ mod tests {
     #[test]
     fn neighbours_do_not_stay_neighbours() {
         let order = order(100_000, 3);
-        let near = order.windows(2).filter(|w| w[0].abs_diff(w[1]) <= 10).count();
+        let near = order
+            .windows(2)
+            .filter(|w| w[0].abs_diff(w[1]) <= 10)
+            .count();
         assert!((10..35).contains(&near), "{near} of about 20");
     }
 }

@@ -46,7 +46,11 @@ impl Batcher {
         let number = |&pair: &usize| {
             let (corpus, index) = self.mixture.find(pair)?;
             let mut datasets = self.mixture.datasets();
-            let before: u64 = datasets.by_ref().take(corpus).map(|d| d.counts().read).sum();
+            let before: u64 = datasets
+                .by_ref()
+                .take(corpus)
+                .map(|d| d.counts().read)
+                .sum();
             Some((before + datasets.next()?.ordinal(index)) as usize + 1)
         };
         pairs.iter().filter_map(number).collect()
@@ -55,7 +59,11 @@ impl Batcher {
     /// Where the first of these pairs come from, and how many more there are.
     pub(crate) fn origins(&self, pairs: &[usize]) -> String {
         const SHOWN: usize = 8;
-        let shown: Vec<String> = pairs.iter().take(SHOWN).map(|&pair| self.origin(pair)).collect();
+        let shown: Vec<String> = pairs
+            .iter()
+            .take(SHOWN)
+            .map(|&pair| self.origin(pair))
+            .collect();
         match pairs.len().saturating_sub(SHOWN) {
             0 => shown.join(", "),
             more => format!("{} and {more} more", shown.join(", ")),

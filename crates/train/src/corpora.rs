@@ -51,7 +51,13 @@ impl Corpora {
             }
         }
         Ok(Self {
-            cleaner: Cleaner::new(&data.clean, &data.source, &data.target, max_length, held_out)?,
+            cleaner: Cleaner::new(
+                &data.clean,
+                &data.source,
+                &data.target,
+                max_length,
+                held_out,
+            )?,
             held_out_cleaner,
             cache: Cache::new(cache_folder(config)),
             seed: config.seed,
@@ -97,7 +103,9 @@ impl Corpora {
     /// The tags of the corpora, which are tokens of the source.
     pub(crate) fn tags(&self) -> Vec<String> {
         let corpora = self.training.iter();
-        corpora.filter_map(|(_, corpus)| corpus.tag.clone()).collect()
+        corpora
+            .filter_map(|(_, corpus)| corpus.tag.clone())
+            .collect()
     }
 
     /// The training data, encoded.

@@ -8,12 +8,12 @@ use attend_ops::profile;
 use crate::batcher::Batcher;
 use crate::compute::Compute;
 use crate::config::Config;
+use crate::corpora::Corpora;
 use crate::judge::Judge;
 use crate::log::Log;
 use crate::optimizer::Optimizer;
 use crate::saver::{Saver, Snapshot};
 use crate::validate::Translated;
-use crate::corpora::Corpora;
 use crate::{Ending, Result, Stop};
 
 /// A training in progress: everything that the loop uses.

@@ -116,7 +116,10 @@ impl Setup {
         let hashes = training.datasets().map(|data| data.fingerprint().into());
         let named = names.zip(hashes).collect();
         let inputs = texts.iter().map(|text| {
-            let files = text.inputs.iter().filter_map(|input| input.files().first().copied());
+            let files = text
+                .inputs
+                .iter()
+                .filter_map(|input| input.files().first().copied());
             files.map(Into::into).collect()
         });
         Ok(Self {

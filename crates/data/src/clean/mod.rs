@@ -73,6 +73,11 @@ impl Cleaner {
         }
     }
 
+    /// The most tokens of a side, including `</s>`.
+    pub(crate) fn max_length(&self) -> usize {
+        self.max_length
+    }
+
     /// The text in the form of `data.clean.normalize`. Text that has this form already is not copied.
     pub fn normalize<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.config.normalize {

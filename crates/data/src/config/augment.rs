@@ -41,7 +41,16 @@ pub struct AugmentConfig {
 }
 
 impl AugmentConfig {
-    /// Whether any text is changed.
+    /// Whether pairs are encoded anew each time, for which their text is needed.
+    pub fn needs_text(&self) -> bool {
+        let without = Self {
+            word_dropout: 0.0,
+            ..self.clone()
+        };
+        without.is_on()
+    }
+
+    /// Whether anything is changed.
     pub fn is_on(&self) -> bool {
         *self != Self::default()
     }
