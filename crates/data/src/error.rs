@@ -127,7 +127,7 @@ pub enum Error {
 
 impl Error {
     /// The line that cannot be read, if it is one.
-    pub(crate) fn line(&self) -> Option<u64> {
+    pub fn line(&self) -> Option<u64> {
         match self {
             Self::InvalidUtf8 { line, .. } | Self::LongLine { line, .. } => Some(*line as u64),
             Self::BadRecord { line, .. } => Some(*line),

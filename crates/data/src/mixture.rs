@@ -64,6 +64,11 @@ impl Mixture {
         started.saturating_sub(1) as u64
     }
 
+    /// The first step of a stage.
+    pub fn stage_start(&self, stage: u64) -> u64 {
+        self.stages[stage as usize].start
+    }
+
     /// The number of stages.
     pub fn stages(&self) -> u64 {
         self.stages.len() as u64

@@ -41,6 +41,11 @@ impl Batcher {
         self.batches.epoch_len()
     }
 
+    /// Batches of an epoch of a stage.
+    pub(crate) fn count(&self, stage: u64) -> u64 {
+        self.batches.count(stage, 0)
+    }
+
     /// The numbers of these pairs among all pairs of the training data, counted from 1.
     pub(crate) fn numbers(&self, pairs: &[usize]) -> Vec<usize> {
         let number = |&pair: &usize| {

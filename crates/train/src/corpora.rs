@@ -85,6 +85,13 @@ impl Corpora {
         texts.collect()
     }
 
+    /// The validation and the test data, with their names.
+    pub(crate) fn held_out(&self) -> impl Iterator<Item = (&'static str, &[Input])> {
+        let named = [("validation", &self.validation), ("test", &self.test)];
+        let given = named.into_iter();
+        given.filter_map(|(name, inputs)| Some((name, inputs.as_deref()?)))
+    }
+
     pub(crate) fn cache(&self) -> &Cache {
         &self.cache
     }

@@ -2,6 +2,8 @@
 
 mod average;
 mod batcher;
+mod cache;
+mod check;
 mod checkpoint;
 mod compare;
 mod compute;
@@ -22,6 +24,7 @@ mod memory_budget;
 mod memory_size;
 mod open;
 mod optimizer;
+mod prepare;
 mod profile;
 mod provenance;
 mod run;
@@ -36,6 +39,8 @@ mod validate;
 mod verify;
 
 pub use average::{Averaged, average};
+pub use cache::{CacheListing, remove_entries};
+pub use check::{CorpusReport, Dropped, Problem, Report, Stage, Timing, check};
 pub use compare::{Comparison, Parameters, compare};
 pub use compute::Compute;
 pub use config::{AdamConfig, Config, Metric, OnSaveError, TrainConfig};
@@ -47,6 +52,7 @@ pub use machine::machine_memory;
 pub use memory_size::MemorySize;
 pub use open::{ResumeOptions, Start};
 pub use optimizer::Optimizer;
+pub use prepare::{Prepared, prepare};
 pub use profile::Profile;
 pub use run::Run;
 pub use schedule::{ScheduleConfig, ScheduleKind};

@@ -133,16 +133,21 @@ impl fmt::Display for Listing {
         }
         let heading = ["run", "state", "step", "best", "size", "age"].map(String::from);
         let rows = self.runs.iter().map(RunSummary::cells);
-        let rows: Vec<[String; 6]> = std::iter::once(heading).chain(rows).collect();
-        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-        let widths: Vec<usize> = (0..6).filter_map(width).collect();
-        let lines = rows.iter().map(|row| {
-            let cells = row.iter().zip(&widths);
-            let cells = cells.map(|(cell, width)| format!("{cell:width$}"));
-            cells.collect::<Vec<_>>().join("  ").trim_end().to_string()
-        });
-        f.write_str(&lines.collect::<Vec<_>>().join("\n"))
+        f.write_str(&table(std::iter::once(heading).chain(rows)))
     }
+}
+
+/// Rows with aligned columns.
+pub(crate) fn table<const N: usize>(rows: impl Iterator<Item = [String; N]>) -> String {
+    let rows: Vec<[String; N]> = rows.collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..N).filter_map(width).collect();
+    let lines = rows.iter().map(|row| {
+        let cells = row.iter().zip(&widths);
+        let cells = cells.map(|(cell, width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_string()
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 impl RunSummary {
@@ -169,7 +174,7 @@ impl RunSummary {
 }
 
 /// A duration in its largest unit.
-fn describe_age(age: Duration) -> String {
+pub(crate) fn describe_age(age: Duration) -> String {
     let seconds = age.as_secs();
     let units = [(86_400, "d"), (3_600, "h"), (60, "min")];
     let unit = units.iter().find(|(unit, _)| seconds >= *unit);

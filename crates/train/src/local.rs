@@ -33,7 +33,8 @@ fn pair(paths: &PathPair, source: &str, target: &str) -> Result<Vec<PathPair>> {
             let mut pairs = Vec::new();
             for path in table.path.iter() {
                 // Parallel text on the hub is found by its prefix; any other path is one file.
-                let is_text = Format::of(path, table.format) == Format::Text;
+                let format = table.format.or(Format::of(path));
+                let is_text = format.is_none_or(|format| format == Format::Text);
                 pairs.push(match hub::is_remote(path) && is_text {
                     true => prefixed(path, source, target)?,
                     false => PathPair::Table(Table {

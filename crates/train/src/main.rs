@@ -10,8 +10,9 @@ use attend_cli::{CompletionsArgs, ComputeArgs, ManArgs, VERSION, release_memory}
 use attend_infer::metrics;
 use attend_ops::on_pool;
 use attend_train::{
-    Compute, Config, Ending, Error, Experiment, Profile, ResumeOptions, Run, Start, Stop,
-    Translated, average, compare, diagnose, list_runs, machine_memory, train,
+    CacheListing, Compute, Config, Ending, Error, Experiment, Profile, ResumeOptions, Run, Start, Stop,
+    Translated, average, check, compare, diagnose, list_runs, machine_memory, prepare,
+    remove_entries, train,
 };
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
@@ -78,6 +79,39 @@ enum Command {
         stops: u64,
         #[command(flatten)]
         compute: ComputeArgs,
+    },
+    /// Read everything that a config names and report on it: pairs, dropped pairs, bad lines, lengths, overlap,
+    /// parameters, memory and speed. Trains nothing
+    Check {
+        #[command(flatten)]
+        source: ConfigArgs,
+        /// Print the report as JSON
+        #[arg(long)]
+        json: bool,
+        /// For each reason, show this many of the pairs that are dropped, with file and line
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        show_dropped: usize,
+        #[command(flatten)]
+        compute: TrainComputeArgs,
+    },
+    /// Make the tokenizer and the token ids of a config, and stop. Training then starts from them
+    Prepare {
+        #[command(flatten)]
+        source: ConfigArgs,
+        #[command(flatten)]
+        compute: ComputeArgs,
+    },
+    /// List the token ids and tokenizers that trainings have left in a cache, or remove them
+    Cache {
+        /// The cache's folder
+        #[arg(default_value = "runs/attend-cache")]
+        folder: PathBuf,
+        /// Remove this entry; can be given more than once
+        #[arg(long, value_name = "KEY")]
+        remove: Vec<String>,
+        /// Remove all entries
+        #[arg(long, conflicts_with = "remove")]
+        clear: bool,
     },
     /// List the runs in a folder: state, step, best validation, size and age
     Ls {
@@ -220,6 +254,39 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
                     print_result(&verification, verification.is_exact())
                 }
             }
+        }
+        Command::Check {
+            source,
+            json,
+            show_dropped,
+            compute,
+        } => {
+            let config = Config::read(&source.config, &source.overrides)?;
+            let compute = compute.start()?;
+            let report = on_pool(|| check(&config, show_dropped, compute))?;
+            let could_start = report.could_start();
+            match json {
+                true => print_result(&serde_json::to_string_pretty(&report)?, could_start),
+                false => print_result(&report, could_start),
+            }
+        }
+        Command::Prepare { source, compute } => {
+            let config = Config::read(&source.config, &source.overrides)?;
+            compute.start()?;
+            let prepared = on_pool(|| prepare(&config))?;
+            print_result(&prepared, true)
+        }
+        Command::Cache {
+            folder,
+            remove,
+            clear,
+        } => {
+            if clear || !remove.is_empty() {
+                let removed = remove_entries(&folder, &remove, clear)?;
+                tracing::info!("removed {removed} entries");
+                return Ok(ExitCode::SUCCESS);
+            }
+            print_result(&CacheListing::read(&folder)?, true)
         }
         Command::Ls { folder } => {
             writeln!(io::stdout(), "{}", list_runs(&folder)?)?;

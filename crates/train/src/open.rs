@@ -53,7 +53,7 @@ impl Run {
         corpora.test_set()?; // an error now rather than at the end
         // Writes a file and removes it, so after all checks that only read.
         storage::check_writable(folder.path())?;
-        let setup = Setup::new(config, corpora, compute)?;
+        let setup = Setup::new(config, &corpora, compute)?;
         storage::make_folder(folder.path())?;
         let lock = Lock::acquire(&folder)?;
         check_unused(&folder, start)?; // another process may have been faster
@@ -86,7 +86,7 @@ impl Run {
             None => "data.corpora",
         };
         let corpora = Corpora::find(&config)?;
-        let mut setup = Setup::of_checkpoint(config, corpora, &checkpoint, compute)?;
+        let mut setup = Setup::of_checkpoint(config, &corpora, &checkpoint, compute)?;
         let mut state = checkpoint.state.clone();
         let data = setup.data_changes(&checkpoint);
         options.check_data(folder, &data, changes.include(&PAIR_KEYS), training_key)?;
@@ -178,7 +178,7 @@ impl ResumeOptions {
 }
 
 /// An error if a new run may not be written there.
-fn check_unused(folder: &RunFolder, start: Start) -> Result<()> {
+pub(crate) fn check_unused(folder: &RunFolder, start: Start) -> Result<()> {
     let path = || folder.path().to_path_buf();
     match folder.content()? {
         Content::Nothing => Ok(()),

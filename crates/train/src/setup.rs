@@ -2,10 +2,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use attend_data::{Augmenter, Batches, Mixture, Tokenizers};
+use attend_data::{Augmenter, Batches, Dataset, Mixture, Tokenizers};
 use attend_infer::run::{Checkpoint, Provenance, RunFolder, TrainerState};
 use attend_infer::vocabularies;
-use attend_model::Seq2Seq;
+use attend_model::{Seq2Seq, Vocabularies, Weights};
 use attend_ops::Weight;
 use candle_core::{Device, Tensor};
 
@@ -61,17 +61,8 @@ enum Initialization {
 
 impl Setup {
     /// Trains or reads the tokenizers, or takes those of `train.init`, and makes a new model.
-    pub(crate) fn new(config: Config, corpora: Corpora, compute: Compute) -> Result<Self> {
-        let init = config.train.init.as_deref();
-        let init = init.map(|path| Init::open(path, &compute.device));
-        let init = init.transpose()?;
-        let settings = &config.data.tokenizer;
-        let tokenizers = match &init {
-            Some(init) if settings.file.is_none() => init.tokenizers.clone(),
-            _ => corpora.tokenizers()?,
-        };
-        let tokenizers = tokenizers.with_added(&settings.add_tokens)?;
-        let tokenizers = tokenizers.with_tags(&corpora.tags())?;
+    pub(crate) fn new(config: Config, corpora: &Corpora, compute: Compute) -> Result<Self> {
+        let (tokenizers, init) = tokenizers(&config, corpora, &compute.device)?;
         let initialization = init.map_or(Initialization::Random, Initialization::From);
         Self::make(config, corpora, tokenizers, compute, initialization)
     }
@@ -79,7 +70,7 @@ impl Setup {
     /// With the tokenizers and the weights of a checkpoint. The optimizer is to be restored.
     pub(crate) fn of_checkpoint(
         config: Config,
-        corpora: Corpora,
+        corpora: &Corpora,
         checkpoint: &Checkpoint,
         compute: Compute,
     ) -> Result<Self> {
@@ -91,7 +82,7 @@ impl Setup {
 
     fn make(
         config: Config,
-        corpora: Corpora,
+        corpora: &Corpora,
         tokenizers: Tokenizers,
         compute: Compute,
         initialization: Initialization,
@@ -164,6 +155,30 @@ impl Setup {
         }
     }
 
+    pub(crate) fn training(&self) -> &Arc<Mixture> {
+        &self.training
+    }
+
+    pub(crate) fn validation(&self) -> Option<&Dataset> {
+        self.validator.as_ref().map(Validator::dataset)
+    }
+
+    pub(crate) fn weights(&self) -> &Weights {
+        self.model.weights()
+    }
+
+    /// Tokens of the source's and the target's vocabulary.
+    pub(crate) fn vocabulary(&self) -> (usize, usize) {
+        let Vocabularies { source, target, .. } = vocabularies(&self.tokenizers);
+        (source.unwrap_or(0), target)
+    }
+
+    /// Bytes at the peak of training, by estimate.
+    pub(crate) fn memory_estimate(&self) -> u64 {
+        let budget = self.config.data.batch_tokens;
+        self.memory.estimate(&self.training, budget)
+    }
+
     /// The stage of the mixture of corpora at this step.
     pub(crate) fn stage_at(&self, step: u64) -> u64 {
         self.training.stage_at(step)
@@ -220,6 +235,23 @@ impl Setup {
             log,
         })
     }
+}
+
+/// Trains or reads the tokenizers of a config, or takes those of `train.init`, which is also returned.
+pub(crate) fn tokenizers(
+    config: &Config,
+    corpora: &Corpora,
+    device: &Device,
+) -> Result<(Tokenizers, Option<Init>)> {
+    let init = config.train.init.as_deref();
+    let init = init.map(|path| Init::open(path, device)).transpose()?;
+    let settings = &config.data.tokenizer;
+    let tokenizers = match &init {
+        Some(init) if settings.file.is_none() => init.tokenizers.clone(),
+        _ => corpora.tokenizers()?,
+    };
+    let tokenizers = tokenizers.with_added(&settings.add_tokens)?;
+    Ok((tokenizers.with_tags(&corpora.tags())?, init))
 }
 
 impl Initialization {

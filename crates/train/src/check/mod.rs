@@ -20,7 +20,7 @@ use crate::corpora::{self, Corpora};
 use crate::open::check_unused;
 use crate::setup::Setup;
 use crate::storage::{self, Lock};
-use crate::{Result, Run, Start};
+use crate::{Error, Result, Run, Start};
 use histogram::Histogram;
 use scan::Scan;
 
@@ -67,7 +67,10 @@ fn train_a_little(
     compute: Compute,
     report: &mut Report,
 ) -> Result<()> {
-    let scratch = storage::scratch_folder()?;
+    let scratch = tempfile::tempdir().map_err(|source| Error::Write {
+        path: std::env::temp_dir(),
+        source,
+    })?;
     let mut config = config.clone();
     config.data.cache = Some(corpora.cache().folder().to_path_buf());
     config.out = scratch.path().to_path_buf();
@@ -86,7 +89,7 @@ fn train_a_little(
     let folder = RunFolder::new(&config.out);
     let lock = Lock::acquire(&folder)?;
     let mixture = setup.training().clone();
-    let mut run = setup.quiet_run(TrainerState::default(), lock)?;
+    let mut run = setup.run(TrainerState::default(), lock)?;
     report.stages = stages(&mixture, &run);
     report.timing = Some(time(&mut run, &mixture)?);
     Ok(())
