@@ -1,0 +1,71 @@
+//! Compares preparing a corpus with the bare `encode_batch` of the `tokenizers` crate: `throughput PREFIX [ROUNDS]`.
+//!
+//! Both use all cores, in turns, in one process. Preparing reads PREFIX.en and PREFIX.de, checks and encodes them, and
+//! writes the cache; the bare call gets its lines from memory, and its result is dropped.
+
+use attend_data::{
+    BadLines, Cache, CleanConfig, Cleaner, Corpus, Dataset, HeldOut, Paths, Result, TextSource,
+    TokenizerConfig, Tokenizers,
+};
+use std::io::Write;
+use std::time::Instant;
+
+/// Pairs that the tokenizer is trained on.
+const SAMPLE: usize = 100_000;
+/// Lines of a call of `encode_batch`.
+const BATCH: usize = 1 << 14;
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let prefix = arguments.next().unwrap_or_default();
+    let rounds = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(3);
+    let paths = Paths::from(prefix.as_str());
+    let inputs = paths.resolve("en", "de")?;
+    let corpus = Corpus::read(&paths, "en", "de", &())?;
+    let sample = Corpus::new(
+        corpus.source.iter().take(SAMPLE).cloned().collect(),
+        corpus.target.iter().take(SAMPLE).cloned().collect(),
+    )?;
+    let tokenizers = Tokenizers::train(&TokenizerConfig::default(), &sample, &())?;
+    let json = tokenizers.target().to_json().unwrap_or_default();
+    let bare = tokenizers::Tokenizer::from_bytes(json).expect("a tokenizer");
+    let cleaner = Cleaner::new(
+        &CleanConfig::default(),
+        "en",
+        "de",
+        256,
+        HeldOut::new(),
+    )?;
+    let text = TextSource {
+        inputs,
+        tag: None,
+        bad_lines: BadLines::Error,
+        cleaner: &cleaner,
+    };
+    let mut out = std::io::stdout();
+    let mut ratios = Vec::new();
+    for round in 1..=rounds {
+        let start = Instant::now();
+        for lines in corpus.source.chunks(BATCH).chain(corpus.target.chunks(BATCH)) {
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            bare.encode_batch(lines, true).expect("ids");
+        }
+        let bare = start.elapsed().as_secs_f64();
+        let folder = tempfile::tempdir().expect("a folder");
+        let start = Instant::now();
+        let dataset = Dataset::prepare(&text, &tokenizers, false, &Cache::new(folder.path()), &())?;
+        let prepared = start.elapsed().as_secs_f64();
+        let tokens = (dataset.tokens().source + dataset.tokens().target) as f64;
+        ratios.push(bare / prepared);
+        let _ = writeln!(
+            out,
+            "round {round}: {:.2} M tokens/s prepared, {:.2} M tokens/s bare encode_batch, ratio {:.2}",
+            tokens / prepared / 1e6,
+            tokens / bare / 1e6,
+            bare / prepared,
+        );
+    }
+    ratios.sort_by(f64::total_cmp);
+    let _ = writeln!(out, "median ratio {:.2}", ratios[ratios.len() / 2]);
+    Ok(())
+}
