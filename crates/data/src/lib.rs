@@ -67,4 +67,4 @@ pub use paths::{Column, FilePair, Format, PathPair, Paths, Patterns, Table};
 pub use progress::{Progress, Task};
 pub use read::{Pair, Pairs};
 pub use sampler::{BatchSampler, Batches, Position};
-pub use tokenizer::{EOS, PAD, Tokenizer, Tokenizers, UNK};
+pub use tokenizer::{EOS, PAD, Sample, Sampling, Tokenizer, Tokenizers, UNK};

@@ -12,8 +12,13 @@
 //!    `<unk>`.
 
 mod added;
+mod bytes;
+mod dropout;
 mod growth;
 mod json;
+mod lattice;
+mod sample;
+mod sampling;
 mod sentencepiece;
 mod sides;
 mod spm;
@@ -21,6 +26,8 @@ mod train;
 mod vocabulary;
 mod words;
 
+pub use sample::Sample;
+pub use sampling::Sampling;
 pub use sides::Tokenizers;
 
 use crate::{Error, Result};
