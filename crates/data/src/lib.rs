@@ -61,7 +61,6 @@ mod progress;
 mod random;
 mod read;
 mod sampler;
-mod stub;
 mod text_source;
 mod tokenizer;
 
@@ -86,6 +85,5 @@ pub use paths::{Column, FilePair, Format, PathPair, Paths, Patterns, Table};
 pub use progress::{Progress, Task};
 pub use read::{Pair, Pairs};
 pub use sampler::{Batches, Position};
-pub use stub::Sampling;
 pub use text_source::{Checked, TextSource};
-pub use tokenizer::{EOS, PAD, Tokenizer, Tokenizers, UNK};
+pub use tokenizer::{EOS, PAD, Sample, Sampling, Tokenizer, Tokenizers, UNK};

@@ -142,6 +142,7 @@ impl DataConfig {
             }
             _ => {}
         }
+        self.tokenizer.validate()?;
         self.clean.validate()?;
         self.augment.validate()?;
         corpus::validate(&self.corpora)?;

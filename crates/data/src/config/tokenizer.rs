@@ -2,12 +2,15 @@
 
 use crate::paths::exists;
 use crate::{Error, FilePair, Result};
-use attend_config::check_ranges;
+use attend_config::{ConfigError, check_ranges};
 use schemars::JsonSchema;
 use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::path::PathBuf;
+
+/// The least tokens of a vocabulary with bytes: these, the special tokens and one more.
+const WITH_BYTES: usize = 260;
 
 /// `[data.tokenizer]`: how text is split into tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,14 +29,20 @@ pub struct TokenizerConfig {
     pub min_frequency: u64,
     /// Whether text is converted to lower case. Translations are then in lower case too.
     pub lowercase: bool,
+    /// bpe: whether characters that are not in the vocabulary are split into bytes instead of becoming `<unk>`. 256 of
+    /// the tokens are then bytes.
+    pub byte_fallback: bool,
+    /// The tokenizer is trained on at most this many pairs, drawn from all corpora by a hash of their place. Fewer if
+    /// they have more than 256 MiB of text.
+    #[schemars(range(min = 1))]
+    pub sample: usize,
     /// A tokenizer.json of Hugging Face or a model of SentencePiece (.model, .spm) to use instead of training
-    /// one: a path if both sides share it, or { source = "a.json", target = "b.json" }. The other keys must
-    /// then be left out.
+    /// one: a path if both sides share it, or { source = "a.json", target = "b.json" }. The other keys, except for
+    /// `add_tokens`, must then be left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<TokenizerFiles>,
-    /// New words or language tags, such as ">>de<<", for a tokenizer that is given by `file` or that comes with
-    /// train.init. Each becomes one token of both sides. The ids of other tokens do not change, except for `<pad>`,
-    /// which is always the last.
+    /// New words or language tags, such as ">>de<<". Each becomes one token of both sides, in addition to `vocab_size`.
+    /// The ids of other tokens do not change, except for `<pad>`, which is always the last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub add_tokens: Vec<String>,
 }
@@ -68,7 +77,27 @@ pub enum TokenizerFiles {
 impl TokenizerConfig {
     /// Checks every value.
     pub fn validate(&self) -> Result<()> {
-        Ok(check_ranges(self, "data.tokenizer")?)
+        check_ranges(self, "data.tokenizer")?;
+        if self.byte_fallback && self.kind != TokenizerKind::Bpe {
+            return Err(ConfigError::new(
+                "data.tokenizer.byte_fallback",
+                "belongs to kind = \"bpe\"",
+                "leave it out, or set data.tokenizer.kind = \"bpe\"",
+            )
+            .into());
+        }
+        if self.byte_fallback && self.file.is_none() && self.vocab_size < WITH_BYTES {
+            return Err(ConfigError::new(
+                "data.tokenizer.vocab_size",
+                format!(
+                    "is {}, but with byte_fallback it must be at least {WITH_BYTES}",
+                    self.vocab_size
+                ),
+                "raise it: 256 tokens are bytes, and 3 are </s>, <unk> and <pad>",
+            )
+            .into());
+        }
+        Ok(())
     }
 
     /// Whether both sides have one vocabulary.
@@ -107,6 +136,8 @@ impl Default for TokenizerConfig {
             joint: true,
             min_frequency: 2,
             lowercase: false,
+            byte_fallback: false,
+            sample: 1_000_000,
             file: None,
             add_tokens: Vec::new(),
         }

@@ -25,7 +25,16 @@ impl Tokenizers {
     /// It is an error if a token exists already, if it is empty or has white space, control characters or
     /// `▁`, or if the tokenizer would change it, for example to lower case.
     pub fn with_added(&self, tokens: &[String]) -> Result<Self> {
-        let more = |tokenizer: &Tokenizer| tokenizer.with_added(tokens);
+        self.extended(|tokenizer| tokenizer.with_added(tokens))
+    }
+
+    /// The same for tags of corpora: those that a side has already, and those that are given twice, are left as they
+    /// are. It is an error if such a tag would not be found in text.
+    pub fn with_tags(&self, tags: &[String]) -> Result<Self> {
+        self.extended(|tokenizer| tokenizer.with_tags(tags))
+    }
+
+    fn extended(&self, more: impl Fn(&Tokenizer) -> Result<Tokenizer>) -> Result<Self> {
         Ok(match self {
             Self::Joint(both) => Self::Joint(more(both)?),
             Self::Shared { source, target } => Self::Shared {
@@ -42,18 +51,38 @@ impl Tokenizers {
 }
 
 impl Tokenizer {
-    fn with_added(&self, tokens: &[String]) -> Result<Self> {
+    fn with_tags(&self, tags: &[String]) -> Result<Self> {
+        let mut missing: Vec<String> = Vec::new();
+        for (tag, name) in self.named(tags)? {
+            match self.id(&name) {
+                Some(id) if self.encode(tag)? != [id, self.eos()] => {
+                    return Err(refused(tag, "it is a token already, but text is not encoded as it"));
+                }
+                None if !missing.iter().any(|other| other == tag) => missing.push(tag.into()),
+                _ => {}
+            }
+        }
+        match &missing[..] {
+            [] => Ok(self.clone()),
+            missing => self.with_added(missing),
+        }
+    }
+
+    /// The names that tokens have in this vocabulary.
+    fn named<'a>(&self, tokens: &'a [String]) -> Result<Vec<(&'a str, String)>> {
         let mark = match &self.engine {
             Engine::Json(json) => mark(&parts(json)?),
             Engine::SentencePiece(_) => SPACE,
         };
-        let named: Vec<(&str, String)> = tokens
-            .iter()
-            .map(|token| match is_tag(token) {
-                true => (&**token, token.clone()),
-                false => (&**token, format!("{mark}{token}")),
-            })
-            .collect();
+        let named = tokens.iter().map(|token| match is_tag(token) {
+            true => (&**token, token.clone()),
+            false => (&**token, format!("{mark}{token}")),
+        });
+        Ok(named.collect())
+    }
+
+    fn with_added(&self, tokens: &[String]) -> Result<Self> {
+        let named = self.named(tokens)?;
         let mut seen = HashSet::new();
         for (token, name) in &named {
             let is_invalid = |c: char| c.is_whitespace() || c.is_control() || SPACE.contains(c);
@@ -140,9 +169,11 @@ impl Json {
             added.retain(|token| token["content"] != PAD);
             let first = self.vocab_size - 1; // in the place of <pad>
             let tags = (first..).zip(&names).filter(|(_, name)| is_tag(name));
+            // Where white space is kept, the space after a tag would be a token.
+            let is_kept = self.encode(" a")? != self.encode("a")?;
             let tags = tags.map(|(id, tag)| {
                 json!({"id": id, "content": tag, "single_word": false, "lstrip": false,
-                       "rstrip": false, "normalized": false, "special": false})
+                       "rstrip": is_kept, "normalized": false, "special": false})
             });
             added.extend(tags);
         }

@@ -1,9 +1,11 @@
 //! The engine of tokenizers that are a `tokenizer.json`. This wraps the `tokenizers` crate.
 
-use super::{EOS, PAD, Specials, UNK, growth, train, words};
+use super::sampling::Sampler;
+use super::{EOS, PAD, Specials, UNK, growth, words};
 use crate::{Error, Result};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 use tokenizers::models::ModelWrapper;
 use tokenizers::processors::template::TemplateProcessing;
 use tokenizers::{AddedToken, PaddingParams, TruncationParams};
@@ -17,7 +19,8 @@ pub(super) struct Json {
     pub(super) vocab_size: usize,
     pub(super) specials: Specials,
     silent: HashSet<u32>, // special tokens that decoding skips
-    by_word: bool,        // whether words can be encoded separately
+    pub(super) by_word: Option<HashMap<String, u32>>, // the tags, if words can be encoded separately
+    pub(super) sampler: OnceLock<Sampler>,
 }
 
 impl Json {
@@ -40,10 +43,9 @@ impl Json {
     }
 
     pub(super) fn encode_batch(&self, lines: &[&str]) -> Result<Vec<Vec<u32>>> {
-        if self.by_word && !lines.iter().any(|line| line.contains(train::SPACE)) {
-            self.encode_words(lines)
-        } else {
-            self.encode_lines(lines)
+        match &self.by_word {
+            Some(tags) => self.encode_words(lines, tags),
+            None => self.encode_lines(lines),
         }
     }
 
@@ -105,6 +107,7 @@ impl Json {
         let json = guard(|| inner.to_string(true)).map_err(unusable)?;
         let tokenizer = Self {
             by_word: words::separable(&inner),
+            sampler: OnceLock::new(),
             inner,
             text: json,
             silent,

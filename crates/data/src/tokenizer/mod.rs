@@ -12,8 +12,14 @@
 //!    `<unk>`.
 
 mod added;
+mod bytes;
+mod dropout;
 mod growth;
 mod json;
+mod lattice;
+mod prepare;
+mod sample;
+mod sampling;
 mod sentencepiece;
 mod sides;
 mod spm;
@@ -21,6 +27,8 @@ mod train;
 mod vocabulary;
 mod words;
 
+pub use sample::Sample;
+pub use sampling::Sampling;
 pub use sides::Tokenizers;
 
 use crate::{Error, Result};

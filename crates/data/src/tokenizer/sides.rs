@@ -2,8 +2,8 @@
 
 use super::spm::SentencePiece;
 use super::vocabulary::Vocabulary;
-use super::{Engine, Tokenizer, parse_vocabulary, read};
-use crate::{Corpus, Error, Progress, Result, TokenizerConfig, TokenizerFiles};
+use super::{Engine, Sample, Tokenizer, parse_vocabulary, read};
+use crate::{Corpus, Error, Progress, Result, TokenizerConfig, TokenizerFiles, TokenizerKind};
 use attend_config::ConfigError;
 use std::fs;
 use std::path::Path;
@@ -46,15 +46,11 @@ pub enum Tokenizers {
 }
 
 impl Tokenizers {
-    /// Loads the files that the config names, or trains on this corpus if it names none.
-    pub fn from_config(
-        config: &TokenizerConfig,
-        corpus: &Corpus,
-        progress: &dyn Progress,
-    ) -> Result<Self> {
-        match &config.file {
-            Some(TokenizerFiles::Joint(path)) => Tokenizer::load(path).map(Self::Joint),
-            Some(TokenizerFiles::Separate(files)) => {
+    /// Loads the files that a config names.
+    pub fn open(files: &TokenizerFiles) -> Result<Self> {
+        match files {
+            TokenizerFiles::Joint(path) => Tokenizer::load(path).map(Self::Joint),
+            TokenizerFiles::Separate(files) => {
                 let source = Tokenizer::load(&files.source)?;
                 let target = Tokenizer::load(&files.target)?;
                 if source.to_json().is_some() != target.to_json().is_some() {
@@ -65,22 +61,55 @@ impl Tokenizers {
                 }
                 Ok(Self::Separate { source, target })
             }
-            None => Self::train(config, corpus, progress),
         }
     }
 
-    /// Trains one tokenizer on both sides of a corpus, or one on each, depending on `joint`.
+    /// Trains one tokenizer on both sides of a corpus, or one on each, depending on `joint`. If the corpus has more
+    /// pairs than `sample`, it trains on a [`Sample`].
     pub fn train(
         config: &TokenizerConfig,
         corpus: &Corpus,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let lines = corpus.source.len() + corpus.target.len();
+        let Corpus { source, target } = corpus;
+        if !Sample::holds(config.sample, corpus) {
+            let mut sample = Sample::new(config.sample);
+            let pairs = source.iter().zip(target);
+            pairs.for_each(|(source, target)| sample.push(source, target));
+            return Self::train_on(config, &sample, progress);
+        }
+        let [source, target] = [source, target].map(|side| side.iter().map(String::as_str));
+        Self::train_sides(config, corpus.len(), source, target, progress)
+    }
+
+    /// The same as [`Tokenizers::train`], on a sample of the pairs.
+    pub fn train_on(
+        config: &TokenizerConfig,
+        sample: &Sample,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let source = sample.pairs().map(|(source, _)| source);
+        let target = sample.pairs().map(|(_, target)| target);
+        Self::train_sides(config, sample.len(), source, target, progress)
+    }
+
+    fn train_sides<'a>(
+        config: &TokenizerConfig,
+        pairs: usize,
+        source: impl Iterator<Item = &'a str> + Clone + Send,
+        target: impl Iterator<Item = &'a str> + Clone + Send,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        if config.kind == TokenizerKind::Unigram {
+            tracing::warn!(
+                "training a unigram tokenizer is not reproducible: the same text may give other tokens next time"
+            );
+        }
+        let lines = 2 * pairs;
         // Without a total: what comes after the lines, such as merging, can take as long.
         let task = progress.start(&format!("training a tokenizer on {lines} lines"), None);
         let counted = |_: &&str| task.advance(1);
-        let source = corpus.source.iter().map(String::as_str).inspect(counted);
-        let target = corpus.target.iter().map(String::as_str).inspect(counted);
+        let (source, target) = (source.inspect(counted), target.inspect(counted));
         if config.joint {
             return Tokenizer::train(config, source.chain(target)).map(Self::Joint);
         }

@@ -4,7 +4,8 @@
 //! in Hugging Face's `MarianTokenizer`: two models can share one vocabulary, and text that is unknown to one
 //! of them can be a token of the vocabulary.
 
-use super::sentencepiece::{Kind, Model, Part, SPACE};
+use super::sampling::{Dice, Sampling};
+use super::sentencepiece::{Kind, Method, Model, Part, SPACE};
 use super::vocabulary::Vocabulary;
 use super::{EOS, PAD, Specials, UNK};
 use crate::{Error, Result};
@@ -67,16 +68,41 @@ impl SentencePiece {
     /// The ids of a line. A tag such as `>>de<<` at its beginning is one token.
     pub(super) fn encode(&self, line: &str) -> Vec<u32> {
         let (tag, text) = split_tag(line);
-        let mut ids = Vec::with_capacity(line.len() / 3 + 2);
-        let id = |token: &str| self.vocabulary.id(token).unwrap_or(self.specials.unk);
-        ids.extend(tag.map(id));
-        self.model.encode(text, |part| {
-            ids.push(match part {
-                Part::Piece(piece) => self.ids[piece as usize],
-                Part::Unknown(text) => id(text),
-            });
-        });
+        let mut ids = self.ids_of_tag(line, tag);
+        self.model.encode(text, |part| ids.push(self.id(part)));
         self.specials.finish(ids)
+    }
+
+    /// The same, with a segmentation that is drawn.
+    pub(super) fn encode_sampled(
+        &self,
+        line: &str,
+        sampling: &Sampling,
+        dice: &mut Dice,
+    ) -> Vec<u32> {
+        let (tag, text) = split_tag(line);
+        let mut ids = self.ids_of_tag(line, tag);
+        let emit = |part: Part| ids.push(self.id(part));
+        self.model.encode_sampled(text, sampling, dice, emit);
+        self.specials.finish(ids)
+    }
+
+    /// How segmentations can be drawn.
+    pub(super) fn method(&self) -> Method {
+        self.model.method()
+    }
+
+    fn ids_of_tag(&self, line: &str, tag: Option<&str>) -> Vec<u32> {
+        let mut ids = Vec::with_capacity(line.len() / 3 + 2);
+        ids.extend(tag.map(|tag| self.id(Part::Unknown(tag))));
+        ids
+    }
+
+    fn id(&self, part: Part) -> u32 {
+        match part {
+            Part::Piece(piece) => self.ids[piece as usize],
+            Part::Unknown(text) => self.vocabulary.id(text).unwrap_or(self.specials.unk),
+        }
     }
 
     /// The ids of several lines. Uses all cores.
@@ -150,7 +176,7 @@ fn specials(vocabulary: &Vocabulary, place: &str) -> Result<Specials> {
 }
 
 /// The tag at the beginning of a line, as `MarianTokenizer` finds it, and the text after it.
-fn split_tag(line: &str) -> (Option<&str>, &str) {
+pub(super) fn split_tag(line: &str) -> (Option<&str>, &str) {
     let end = line.find("<<").filter(|_| line.starts_with(">>"));
     match end.and_then(|end| line.split_at_checked(end + 2)) {
         Some((tag, text)) => (Some(tag), text),

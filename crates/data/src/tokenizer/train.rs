@@ -1,7 +1,7 @@
 //! Training a tokenizer.
 
 use super::json::{Json, guard};
-use super::{EOS, Tokenizer, UNK};
+use super::{EOS, Tokenizer, UNK, bytes};
 use crate::{Error, Result, TokenizerConfig, TokenizerKind};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -49,18 +49,32 @@ fn bpe<'a>(
     config: &TokenizerConfig,
     lines: impl Iterator<Item = &'a str> + Clone + Send,
 ) -> tokenizers::Result<tokenizers::Tokenizer> {
+    let bytes = if config.byte_fallback {
+        bytes::COUNT
+    } else {
+        0
+    };
+    let size = config.vocab_size - bytes;
     // The trainer would choose at random among characters of equal frequency.
-    let alphabet = alphabet(config, lines.clone());
+    let alphabet = alphabet(config, size, lines.clone());
     let trainer = BpeTrainer::builder()
         .show_progress(false)
-        .vocab_size(config.vocab_size - 1) // without <pad>, which is added later
+        .vocab_size(size - 1) // without <pad>, which is added later
         .min_frequency(config.min_frequency)
         .limit_alphabet(alphabet.len())
         .initial_alphabet(alphabet)
         .special_tokens(specials())
         .build();
     let model = BPE::builder().unk_token(UNK.into()).build()?;
-    subwords(config, model, trainer, lines)
+    let mut inner = subwords(config, model, trainer, lines)?;
+    if config.byte_fallback
+        && let ModelWrapper::BPE(model) = inner.get_model()
+    {
+        let model = bytes::add(model)?;
+        inner.with_model(model);
+        inner.with_decoder(Some(bytes::decoder()));
+    }
+    Ok(inner)
 }
 
 fn unigram<'a>(
@@ -198,11 +212,16 @@ fn char<'a>(
 }
 
 /// The characters that BPE starts with. They are at most three quarters of the vocabulary; the rest
-/// is for merges. Rarer characters become `<unk>`.
-fn alphabet<'a>(config: &TokenizerConfig, lines: impl Iterator<Item = &'a str>) -> HashSet<char> {
+/// is for merges. Rarer characters become `<unk>`, or bytes.
+fn alphabet<'a>(
+    config: &TokenizerConfig,
+    vocab_size: usize,
+    lines: impl Iterator<Item = &'a str>,
+) -> HashSet<char> {
     let counts = characters(config, lines);
-    let room = (config.vocab_size - SPECIALS) * 3 / 4;
-    if counts.len() + 1 > room {
+    let room = (vocab_size - SPECIALS) * 3 / 4;
+    // With byte fallback, that is what it is for.
+    if counts.len() + 1 > room && !config.byte_fallback {
         tracing::warn!(
             characters = counts.len() + 1,
             kept = room.max(1),

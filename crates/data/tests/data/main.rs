@@ -2,15 +2,18 @@
 
 mod added; // words and tags that are added to tokenizers
 mod augment; // random changes of text
+mod byte_fallback; // characters as bytes
 mod clean; // filters and their counts
 mod config; // the [data] section and its messages
 mod corpus; // two files to pairs
 mod dataset; // pairs as ids, and pairs that are skipped
 mod lines; // bytes to lines
 mod sampler; // batches, their order, and continuing from a position
+mod sampling; // segmentations that are drawn
 mod sentencepiece; // models of SentencePiece, and vocabularies of MarianMT
 mod tokenizer; // text to ids and back
 mod tokenizer_files; // tokenizers that other programs wrote
+mod tokenizer_threads; // the same tokenizer on any number of threads
 
 use attend_data::{Corpus, Error};
 use std::path::PathBuf;

@@ -50,8 +50,14 @@ impl Bpe {
         }
     }
 
-    /// The ends of the pieces of a text and their ids; none for an unknown character.
-    pub(super) fn segment(&self, text: &str, user_defined: &Trie) -> Vec<(usize, Option<u32>)> {
+    /// The ends of the pieces of a text and their ids; none for an unknown character. A merge is left out for good
+    /// if `skip` says so when its turn comes: this is the BPE-dropout of SentencePiece.
+    pub(super) fn segment(
+        &self,
+        text: &str,
+        user_defined: &Trie,
+        skip: impl FnMut() -> bool,
+    ) -> Vec<(usize, Option<u32>)> {
         let mut merging = Merging {
             bpe: self,
             text,
@@ -62,7 +68,7 @@ impl Bpe {
         for right in 1..merging.symbols.len() {
             merging.propose(right - 1, right);
         }
-        merging.run();
+        merging.run(skip);
         merging.segments()
     }
 
@@ -125,7 +131,7 @@ impl Merging<'_> {
         });
     }
 
-    fn run(&mut self) {
+    fn run(&mut self, mut skip: impl FnMut() -> bool) {
         while let Some(Pair {
             left,
             right,
@@ -137,6 +143,9 @@ impl Merging<'_> {
             let sizes = (a.end - a.begin, b.end - b.begin);
             if sizes.0 == 0 || sizes.1 == 0 || sizes.0 + sizes.1 != length {
                 continue; // one of them was merged with another neighbour
+            }
+            if skip() {
+                continue;
             }
             let (end, next) = (b.end, b.next);
             self.symbols[right].end = self.symbols[right].begin;

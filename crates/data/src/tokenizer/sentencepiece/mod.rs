@@ -19,12 +19,13 @@ mod trie;
 mod unigram;
 mod wire;
 
+use super::sampling::{Dice, Sampling};
 use bpe::Bpe;
 use normalizer::Normalizer;
 pub(super) use proto::Kind;
 use proto::{ModelProto, Piece};
 use std::collections::HashMap;
-use trie::Trie;
+pub(super) use trie::Trie;
 use unigram::Unigram;
 
 /// What stands for a space in pieces.
@@ -46,6 +47,14 @@ enum Algorithm {
     Unigram(Unigram),
     Bpe(Bpe),
     Char(Bpe),
+}
+
+/// How segmentations can be drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Method {
+    Dropout,
+    Lattice,
+    None,
 }
 
 /// A part of a text.
@@ -89,12 +98,51 @@ impl Model {
     }
 
     /// Calls `emit` with the parts of a text, from left to right.
-    pub(super) fn encode(&self, text: &str, mut emit: impl FnMut(Part)) {
+    pub(super) fn encode(&self, text: &str, emit: impl FnMut(Part)) {
         let text = self.normalizer.normalize(text, &self.user_defined);
         let segments = match &self.algorithm {
             Algorithm::Unigram(unigram) => unigram.segment(&text),
-            Algorithm::Bpe(bpe) | Algorithm::Char(bpe) => bpe.segment(&text, &self.user_defined),
+            Algorithm::Bpe(bpe) | Algorithm::Char(bpe) => {
+                bpe.segment(&text, &self.user_defined, || false)
+            }
         };
+        self.emit(&text, segments, emit);
+    }
+
+    /// The same, with a segmentation that is drawn.
+    pub(super) fn encode_sampled(
+        &self,
+        text: &str,
+        sampling: &Sampling,
+        dice: &mut Dice,
+        emit: impl FnMut(Part),
+    ) {
+        let text = self.normalizer.normalize(text, &self.user_defined);
+        let segments = match &self.algorithm {
+            Algorithm::Unigram(unigram) => unigram.draw(&text, sampling.alpha, dice),
+            Algorithm::Bpe(bpe) | Algorithm::Char(bpe) => {
+                let skip = || dice.unit() < sampling.dropout;
+                bpe.segment(&text, &self.user_defined, skip)
+            }
+        };
+        self.emit(&text, segments, emit);
+    }
+
+    /// How segmentations can be drawn.
+    pub(super) fn method(&self) -> Method {
+        match self.algorithm {
+            Algorithm::Unigram(_) => Method::Lattice,
+            Algorithm::Bpe(_) => Method::Dropout,
+            Algorithm::Char(_) => Method::None,
+        }
+    }
+
+    fn emit(
+        &self,
+        text: &str,
+        segments: Vec<(usize, Option<u32>)>,
+        mut emit: impl FnMut(Part),
+    ) {
         let (mut begin, mut unknown) = (0, 0); // of the part and of the unknown text before it
         for (end, id) in segments {
             if let Some(id) = id {

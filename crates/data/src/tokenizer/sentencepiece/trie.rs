@@ -2,7 +2,7 @@
 
 /// Strings with a number each. Nodes are in breadth-first order, so that the children of one are neighbours.
 #[derive(Default)]
-pub(super) struct Trie {
+pub(in crate::tokenizer) struct Trie {
     nodes: Vec<Node>,
     labels: Vec<u8>, // of each node, the byte that leads to it
     first: Vec<u32>, // the child of the root for each byte, or NONE
@@ -19,7 +19,7 @@ const NONE: u32 = u32::MAX;
 
 impl Trie {
     /// The keys must be distinct and not empty.
-    pub(super) fn new<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> Self {
+    pub(in crate::tokenizer) fn new<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> Self {
         let mut keys: Vec<_> = keys.collect();
         keys.sort_unstable();
         let root = Node {
@@ -61,7 +61,7 @@ impl Trie {
     }
 
     /// The lengths and numbers of all keys that `text` begins with, the shortest first.
-    pub(super) fn prefixes<'a>(
+    pub(in crate::tokenizer) fn prefixes<'a>(
         &'a self,
         text: &'a [u8],
     ) -> impl Iterator<Item = (usize, u32)> + 'a {
@@ -82,7 +82,7 @@ impl Trie {
     }
 
     /// The longest key that `text` begins with.
-    pub(super) fn longest(&self, text: &[u8]) -> Option<(usize, u32)> {
+    pub(in crate::tokenizer) fn longest(&self, text: &[u8]) -> Option<(usize, u32)> {
         self.prefixes(text).last()
     }
 

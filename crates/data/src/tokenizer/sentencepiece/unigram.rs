@@ -6,6 +6,8 @@
 
 use super::proto::{Kind, Piece};
 use super::trie::Trie;
+use crate::tokenizer::lattice::Lattice;
+use crate::tokenizer::sampling::Dice;
 
 /// How much worse than the worst piece an unknown character is.
 const UNKNOWN_PENALTY: f32 = 10.0;
@@ -68,21 +70,9 @@ impl Unigram {
         };
         for (begin, character) in text.char_indices() {
             let here = best[begin].map_or(0.0, |best| best.score);
-            let next = begin + character.len_utf8();
-            let mut is_known = false;
-            for (length, id) in self.pieces.prefixes(&text.as_bytes()[begin..]) {
-                let score = match self.scores[id as usize] {
-                    Score::Normal(score) => score,
-                    // More than that of any other piece, and the more the longer it is.
-                    Score::UserDefined => (length as f64 * 0.1 - 0.1) as f32,
-                };
-                let (end, piece) = (begin + length, Some(id));
+            self.pieces_at(text, begin, character, |end, piece, score| {
                 offer(&mut best, end, score + here, begin, piece);
-                is_known |= end == next;
-            }
-            if !is_known {
-                offer(&mut best, next, self.unknown + here, begin, None);
-            }
+            });
         }
         let mut segments = Vec::new();
         let mut end = text.len();
@@ -92,5 +82,47 @@ impl Unigram {
         }
         segments.reverse();
         segments
+    }
+
+    /// The same, drawn from all segmentations: the probability of each is proportional to its probability to the
+    /// power of `alpha`. This is `SampleEncode` of SentencePiece.
+    pub(super) fn draw(&self, text: &str, alpha: f64, dice: &mut Dice) -> Vec<(usize, Option<u32>)> {
+        let mut lattice = Lattice::default();
+        lattice.begin(text.len());
+        for (begin, character) in text.char_indices() {
+            let total = lattice.total(begin);
+            self.pieces_at(text, begin, character, |end, piece, score| {
+                lattice.add((begin, end), total, piece, f64::from(score) * alpha);
+            });
+        }
+        let mut segments = Vec::new();
+        lattice.draw(dice, |end, piece| segments.push((end, piece)));
+        segments.reverse();
+        segments
+    }
+
+    /// Calls `offer` with the ends, the ids and the scores of all pieces that begin with this character. If it is no
+    /// piece, it is offered as unknown.
+    fn pieces_at(
+        &self,
+        text: &str,
+        begin: usize,
+        character: char,
+        mut offer: impl FnMut(usize, Option<u32>, f32),
+    ) {
+        let next = begin + character.len_utf8();
+        let mut is_known = false;
+        for (length, id) in self.pieces.prefixes(&text.as_bytes()[begin..]) {
+            let score = match self.scores[id as usize] {
+                Score::Normal(score) => score,
+                // More than that of any other piece, and the more the longer it is.
+                Score::UserDefined => (length as f64 * 0.1 - 0.1) as f32,
+            };
+            offer(begin + length, Some(id), score);
+            is_known |= begin + length == next;
+        }
+        if !is_known {
+            offer(next, None, self.unknown);
+        }
     }
 }
