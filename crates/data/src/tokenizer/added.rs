@@ -56,7 +56,10 @@ impl Tokenizer {
         for (tag, name) in self.named(tags)? {
             match self.id(&name) {
                 Some(id) if self.encode(tag)? != [id, self.eos()] => {
-                    return Err(refused(tag, "it is a token already, but text is not encoded as it"));
+                    return Err(refused(
+                        tag,
+                        "it is a token already, but text is not encoded as it",
+                    ));
                 }
                 None if !missing.iter().any(|other| other == tag) => missing.push(tag.into()),
                 _ => {}

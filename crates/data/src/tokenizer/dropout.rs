@@ -111,8 +111,8 @@ pub(super) struct Word<'a> {
 
 struct Symbol {
     id: u32,
-    previous: usize, // NONE for the first
-    next: usize,     // NONE for the last
+    previous: usize,           // NONE for the first
+    next: usize,               // NONE for the last
     merge: Option<(u32, u32)>, // the rank and the result of the merge with the next one
 }
 
@@ -149,7 +149,7 @@ impl Word<'_> {
             let is_last = index + character.len_utf8() == text.len();
             let form = usize::from(is_first) + 2 * usize::from(is_last);
             if let Some(id) = merges.characters[form].get(&character) {
-                unknown.take().map(|unk| self.push(unk));
+                unknown.take().into_iter().for_each(|unk| self.push(unk));
                 self.push(*id);
                 continue;
             }
@@ -170,7 +170,7 @@ impl Word<'_> {
             }
             unknown = merges.unk;
         }
-        unknown.map(|unk| self.push(unk));
+        unknown.into_iter().for_each(|unk| self.push(unk));
     }
 
     fn push(&mut self, id: u32) {

@@ -175,7 +175,8 @@ impl Word<'_> {
         }
         let found = &mut self.found;
         found.clear();
-        self.lattice.draw(self.dice, |end, id| found.push((end, id)));
+        self.lattice
+            .draw(self.dice, |end, id| found.push((end, id)));
         let (mut begin, mut unknown) = (0, 0); // of the piece and of the unknown text before it
         for (end, id) in self.found.drain(..).rev() {
             if let Some(id) = id.filter(|id| *id != pieces.unk) {

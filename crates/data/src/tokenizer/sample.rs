@@ -113,7 +113,9 @@ impl Sample {
     /// The pairs that are kept, source and target, in their order.
     pub fn pairs(&self) -> impl ExactSizeIterator<Item = (&str, &str)> + Clone + Send {
         (0..self.pairs.len()).map(|index| {
-            let begin = index.checked_sub(1).map_or(0, |before| self.pairs[before].end);
+            let begin = index
+                .checked_sub(1)
+                .map_or(0, |before| self.pairs[before].end);
             let Kept { middle, end, .. } = self.pairs[index];
             (&self.text[begin..middle], &self.text[middle..end])
         })
@@ -132,7 +134,7 @@ mod tests {
     use super::*;
 
     fn pair(i: usize) -> (String, String) {
-        (format!("source {i}"), format!("{}", "t".repeat(i % 7)))
+        (format!("source {i}"), "t".repeat(i % 7))
     }
 
     fn sample(mut sample: Sample, pairs: usize) -> Sample {

@@ -54,7 +54,7 @@ impl Dice {
 
 /// What the model of a `tokenizer.json` can draw.
 pub(super) enum Sampler {
-    Merges(Merges),
+    Merges(Box<Merges>),
     Pieces(Pieces),
     None,
 }
@@ -62,7 +62,10 @@ pub(super) enum Sampler {
 impl Sampler {
     pub(super) fn new(model: &ModelWrapper) -> Self {
         match model {
-            ModelWrapper::BPE(bpe) => Merges::new(bpe).map_or(Self::None, Self::Merges),
+            ModelWrapper::BPE(bpe) => match Merges::new(bpe) {
+                Some(merges) => Self::Merges(merges.into()),
+                None => Self::None,
+            },
             ModelWrapper::Unigram(unigram) => Self::Pieces(Pieces::new(unigram)),
             _ => Self::None,
         }
@@ -138,12 +141,7 @@ impl Json {
 
     /// The library finds the added tokens, and normalises and splits the text around them. The model's part is done
     /// here: the library would draw from the random numbers of a thread.
-    fn encode_sampled(
-        &self,
-        line: &str,
-        sampling: &Sampling,
-        dice: &mut Dice,
-    ) -> Result<Vec<u32>> {
+    fn encode_sampled(&self, line: &str, sampling: &Sampling, dice: &mut Dice) -> Result<Vec<u32>> {
         let inner = &self.inner;
         let split = || {
             let added = inner.get_added_vocabulary();

@@ -16,7 +16,11 @@ impl Json {
         let split: Vec<_> = lines.iter().map(|line| strip_tags(line, tags)).collect();
         let mut index = HashMap::new();
         let mut distinct = Vec::new();
-        for word in split.iter().flatten().flat_map(|line| line.split_whitespace()) {
+        for word in split
+            .iter()
+            .flatten()
+            .flat_map(|line| line.split_whitespace())
+        {
             index.entry(word).or_insert_with(|| {
                 distinct.push(word);
                 distinct.len() - 1

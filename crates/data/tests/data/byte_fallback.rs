@@ -81,7 +81,11 @@ fn the_bytes_are_256_of_the_tokens_after_the_special_ones() {
 #[test]
 fn text_that_looks_like_a_byte_stays_text() {
     let tokenizer = train(&config());
-    for (line, byte) in [("<0x41>", "<0x41>"), ("a <0xE4>b", "<0xE4>"), ("x<0x0A>", "<0x0A>")] {
+    for (line, byte) in [
+        ("<0x41>", "<0x41>"),
+        ("a <0xE4>b", "<0xE4>"),
+        ("x<0x0A>", "<0x0A>"),
+    ] {
         let ids = tokenizer.encode(line).unwrap();
         let tokens: Vec<_> = ids.iter().map(|id| tokenizer.token(*id).unwrap()).collect();
         assert_eq!(tokenizer.decode(&ids).unwrap(), line);
@@ -93,7 +97,10 @@ fn text_that_looks_like_a_byte_stays_text() {
     let lines = ["<0x41> <0xE4>"; 50];
     let tokenizer = Tokenizer::train(&config(), lines.into_iter()).unwrap();
     let ids = tokenizer.encode("<0x41> <0xE4>").unwrap();
-    assert!(ids.iter().all(|id| !is_byte(&tokenizer.token(*id).unwrap())));
+    assert!(
+        ids.iter()
+            .all(|id| !is_byte(&tokenizer.token(*id).unwrap()))
+    );
     assert_eq!(tokenizer.decode(&ids).unwrap(), "<0x41> <0xE4>");
 }
 
@@ -132,7 +139,11 @@ fn words_and_tags_can_be_added() {
 
 #[test]
 fn other_kinds_and_small_vocabularies_are_refused() {
-    for kind in [TokenizerKind::Unigram, TokenizerKind::Word, TokenizerKind::Char] {
+    for kind in [
+        TokenizerKind::Unigram,
+        TokenizerKind::Word,
+        TokenizerKind::Char,
+    ] {
         let config = TokenizerConfig { kind, ..config() };
         let error = config.validate().unwrap_err();
         assert_eq!(

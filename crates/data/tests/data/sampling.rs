@@ -94,21 +94,46 @@ fn all_bpe() -> Vec<(&'static str, Tokenizer)> {
         ..Default::default()
     };
     let added = strings(&[">>de<<", "Writer", ">>fr<<"]);
-    let merges = json!([["t", "h"], ["th", "e"], ["a", "a"], ["aa", "aa"], ["d", "o"], ["do", "g"]]);
-    let letters = ["t", "h", "e", "a", "d", "o", "g", "th", "the", "aa", "aaaa", "do", "dog"];
+    let merges = json!([
+        ["t", "h"],
+        ["th", "e"],
+        ["a", "a"],
+        ["aa", "aa"],
+        ["d", "o"],
+        ["do", "g"]
+    ]);
+    let letters = [
+        "t", "h", "e", "a", "d", "o", "g", "th", "the", "aa", "aaaa", "do", "dog",
+    ];
     let whole = [&letters[..], &["garden", "is", "loudly,"]].concat();
     let some_bytes = [&letters[..], &["<0xC3>", "<0xB6>", "<0xC2>"]].concat();
     let byte_merges = json!([["<0xC3>", "<0xB6>"], ["t", "h"]]);
     let byte_letters = ["t", "h", "th", "<0xC3>", "<0xB6>", "<0xC3><0xB6>", "<0x6C>"];
     let continued = [
-        "t", "##h", "##e", "a", "##a", "d", "##o", "##g", "th", "the", "##og", "dog", "aa", "##aa", "aaaa",
+        "t", "##h", "##e", "a", "##a", "d", "##o", "##g", "th", "the", "##og", "dog", "aa", "##aa",
+        "aaaa",
     ];
-    let continued_merges = json!([["t", "##h"], ["th", "##e"], ["##o", "##g"], ["d", "##og"], ["##a", "##a"],
-        ["a", "##a"], ["aa", "##aa"]]);
+    let continued_merges = json!([
+        ["t", "##h"],
+        ["th", "##e"],
+        ["##o", "##g"],
+        ["d", "##og"],
+        ["##a", "##a"],
+        ["a", "##a"],
+        ["aa", "##aa"]
+    ]);
     let ended = [
-        "t", "h", "e</w>", "e", "a", "a</w>", "d", "o", "g</w>", "th", "the</w>", "do", "dog</w>", "aa", "aa</w>",
+        "t", "h", "e</w>", "e", "a", "a</w>", "d", "o", "g</w>", "th", "the</w>", "do", "dog</w>",
+        "aa", "aa</w>",
     ];
-    let ended_merges = json!([["t", "h"], ["th", "e</w>"], ["d", "o"], ["do", "g</w>"], ["a", "a"], ["a", "a</w>"]]);
+    let ended_merges = json!([
+        ["t", "h"],
+        ["th", "e</w>"],
+        ["d", "o"],
+        ["do", "g</w>"],
+        ["a", "a"],
+        ["a", "a</w>"]
+    ]);
     let byte_level = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true});
     let byte_level_letters = ["Ġ", "t", "h", "e", "Ġt", "Ġth", "Ġthe", "Ã", "¶", "Ã¶"];
     let byte_level_merges = json!([["Ġ", "t"], ["Ġt", "h"], ["Ġth", "e"], ["Ã", "¶"]]);
@@ -118,25 +143,92 @@ fn all_bpe() -> Vec<(&'static str, Tokenizer)> {
         ("lower case", trained(lower).target().clone()),
         ("bytes", trained(bytes.clone()).target().clone()),
         ("added", plain.with_added(&added).unwrap().target().clone()),
-        ("bytes and added", trained(bytes).with_added(&added).unwrap().target().clone()),
-        ("letters", bpe(&letters, merges.clone(), white(), none.clone())),
-        ("no pre-tokenizer", bpe(&letters, merges.clone(), Value::Null, none.clone())),
-        ("fused", bpe(&letters, merges.clone(), white(), json!({"fuse_unk": true}))),
-        ("whole", bpe(&whole, merges.clone(), white(), json!({"ignore_merges": true}))),
-        ("some bytes", bpe(&some_bytes, merges.clone(), white(), json!({"byte_fallback": true}))),
-        ("some bytes, fused",
-            bpe(&some_bytes, merges, white(), json!({"byte_fallback": true, "fuse_unk": true}))),
-        ("merged bytes", bpe(&byte_letters, byte_merges, white(), json!({"byte_fallback": true}))),
-        ("prefix",
-            bpe(&continued, continued_merges, white(), json!({"continuing_subword_prefix": "##"}))),
-        ("suffix", bpe(&ended, ended_merges, white(), json!({"end_of_word_suffix": "</w>"}))),
-        ("byte level", bpe(&byte_level_letters, byte_level_merges, byte_level, none)),
+        (
+            "bytes and added",
+            trained(bytes).with_added(&added).unwrap().target().clone(),
+        ),
+        (
+            "letters",
+            bpe(&letters, merges.clone(), white(), none.clone()),
+        ),
+        (
+            "no pre-tokenizer",
+            bpe(&letters, merges.clone(), Value::Null, none.clone()),
+        ),
+        (
+            "fused",
+            bpe(&letters, merges.clone(), white(), json!({"fuse_unk": true})),
+        ),
+        (
+            "whole",
+            bpe(
+                &whole,
+                merges.clone(),
+                white(),
+                json!({"ignore_merges": true}),
+            ),
+        ),
+        (
+            "some bytes",
+            bpe(
+                &some_bytes,
+                merges.clone(),
+                white(),
+                json!({"byte_fallback": true}),
+            ),
+        ),
+        (
+            "some bytes, fused",
+            bpe(
+                &some_bytes,
+                merges,
+                white(),
+                json!({"byte_fallback": true, "fuse_unk": true}),
+            ),
+        ),
+        (
+            "merged bytes",
+            bpe(
+                &byte_letters,
+                byte_merges,
+                white(),
+                json!({"byte_fallback": true}),
+            ),
+        ),
+        (
+            "prefix",
+            bpe(
+                &continued,
+                continued_merges,
+                white(),
+                json!({"continuing_subword_prefix": "##"}),
+            ),
+        ),
+        (
+            "suffix",
+            bpe(
+                &ended,
+                ended_merges,
+                white(),
+                json!({"end_of_word_suffix": "</w>"}),
+            ),
+        ),
+        (
+            "byte level",
+            bpe(&byte_level_letters, byte_level_merges, byte_level, none),
+        ),
     ]
 }
 
 fn all_lines() -> Vec<String> {
     let corpus = corpus();
-    [corpus.source, corpus.target, strings(&LINES), vec!["the dogaa ".repeat(500), "a".repeat(5000)]].concat()
+    [
+        corpus.source,
+        corpus.target,
+        strings(&LINES),
+        vec!["the dogaa ".repeat(500), "a".repeat(5000)],
+    ]
+    .concat()
 }
 
 #[test]
@@ -162,7 +254,9 @@ fn bpe_without_dropout_gives_the_ids_of_encode() {
 fn bpe_with_all_merges_left_out_gives_characters() {
     let tokenizers = trained(TokenizerConfig::default());
     for tokenizer in [tokenizers.target(), &tokenizer("bpe_bytes")] {
-        let ids = tokenizer.encode_sampled("the dog", &dropout(1.0), 3).unwrap();
+        let ids = tokenizer
+            .encode_sampled("the dog", &dropout(1.0), 3)
+            .unwrap();
         let tokens: Vec<_> = ids.iter().map(|id| tokenizer.token(*id).unwrap()).collect();
         assert_eq!(tokens, ["▁", "t", "h", "e", "▁", "d", "o", "g", "</s>"]);
     }
@@ -172,14 +266,22 @@ fn bpe_with_all_merges_left_out_gives_characters() {
 fn a_high_alpha_gives_the_best_segmentation() {
     let joint = trained(of_kind(TokenizerKind::Unigram));
     let more = joint.with_added(&strings(&["Writer", ">>de<<"])).unwrap();
-    let all = [joint.target(), more.target(), &tokenizer("unigram"), &tokenizer("unigram_nmt_nfkc")];
+    let all = [
+        joint.target(),
+        more.target(),
+        &tokenizer("unigram"),
+        &tokenizer("unigram_nmt_nfkc"),
+    ];
     for tokenizer in all {
         let (mut same, mut total) = (0, 0);
         for line in all_lines() {
             let expected = tokenizer.encode(&line).unwrap();
             let ids = tokenizer.encode_sampled(&line, &alpha(1e6), 7).unwrap();
             // Only where two segmentations are equally good can another one be drawn.
-            assert_eq!(tokenizer.decode(&ids).unwrap(), tokenizer.decode(&expected).unwrap());
+            assert_eq!(
+                tokenizer.decode(&ids).unwrap(),
+                tokenizer.decode(&expected).unwrap()
+            );
             total += 1;
             same += usize::from(ids == expected);
         }
@@ -190,7 +292,11 @@ fn a_high_alpha_gives_the_best_segmentation() {
 #[test]
 fn a_draw_gives_the_same_ids_again_and_the_same_text() {
     let unigram = trained(of_kind(TokenizerKind::Unigram));
-    let mut all: Vec<_> = all_bpe().into_iter().map(|(name, t)| (name, t, dropout(0.3))).take(5).collect();
+    let mut all: Vec<_> = all_bpe()
+        .into_iter()
+        .map(|(name, t)| (name, t, dropout(0.3)))
+        .take(5)
+        .collect();
     all.push(("unigram", unigram.target().clone(), alpha(0.2)));
     all.push(("SentencePiece bpe", tokenizer("bpe_bytes"), dropout(0.3)));
     all.push(("SentencePiece unigram", tokenizer("unigram"), alpha(0.2)));
@@ -200,7 +306,10 @@ fn a_draw_gives_the_same_ids_again_and_the_same_text() {
             let plain = tokenizer.encode(&line).unwrap();
             for draw in 0..4 {
                 let ids = tokenizer.encode_sampled(&line, &sampling, draw).unwrap();
-                assert_eq!(tokenizer.encode_sampled(&line, &sampling, draw).unwrap(), ids);
+                assert_eq!(
+                    tokenizer.encode_sampled(&line, &sampling, draw).unwrap(),
+                    ids
+                );
                 assert_eq!(ids.last(), Some(&tokenizer.eos()));
                 assert!(!ids[..ids.len() - 1].contains(&tokenizer.eos()));
                 different += usize::from(ids != plain);
@@ -217,10 +326,14 @@ fn a_draw_gives_the_same_ids_again_and_the_same_text() {
 #[test]
 fn added_words_and_tags_stay_whole_in_bpe() {
     let tokenizers = trained(TokenizerConfig::default());
-    let more = tokenizers.with_added(&strings(&[">>de<<", "Writer"])).unwrap();
+    let more = tokenizers
+        .with_added(&strings(&[">>de<<", "Writer"]))
+        .unwrap();
     let (old, new) = (tokenizers.target(), more.target());
     for draw in 0..50 {
-        let ids = new.encode_sampled(">>de<< the Writer.", &dropout(0.9), draw).unwrap();
+        let ids = new
+            .encode_sampled(">>de<< the Writer.", &dropout(0.9), draw)
+            .unwrap();
         assert_eq!(ids[0], old.pad());
         assert!(ids.contains(&(old.pad() + 1)));
         assert_eq!(new.decode(&ids).unwrap(), ">>de<< the Writer.");
@@ -233,7 +346,9 @@ fn frequencies(tokenizer: &Tokenizer, text: &str, sampling: &Sampling) -> HashMa
     let mut counts = HashMap::new();
     for draw in 0..DRAWS {
         let ids = tokenizer.encode_sampled(text, sampling, draw).unwrap();
-        let tokens = ids[..ids.len() - 1].iter().map(|id| tokenizer.token(*id).unwrap());
+        let tokens = ids[..ids.len() - 1]
+            .iter()
+            .map(|id| tokenizer.token(*id).unwrap());
         let key = tokens.collect::<Vec<_>>().join(" ");
         *counts.entry(key).or_insert(0.0) += 1.0 / DRAWS as f64;
     }
@@ -249,16 +364,27 @@ fn assert_close(found: &HashMap<String, f64>, expected: &HashMap<String, f64>) {
     for (text, p) in expected {
         let frequency = found.get(text).copied().unwrap_or(0.0);
         let deviation = (p * (1.0 - p) / 20_000.0).sqrt();
-        assert!((frequency - p).abs() <= 5.0 * deviation, "{text}: {frequency} {p}");
+        assert!(
+            (frequency - p).abs() <= 5.0 * deviation,
+            "{text}: {frequency} {p}"
+        );
     }
 }
 
-const MERGES: [(&str, &str); 5] = [("a", "b"), ("b", "c"), ("ab", "c"), ("a", "bc"), ("c", "ab")];
+const MERGES: [(&str, &str); 5] = [
+    ("a", "b"),
+    ("b", "c"),
+    ("ab", "c"),
+    ("a", "bc"),
+    ("c", "ab"),
+];
 
 /// Adds the probabilities of all results of merging these symbols.
 fn enumerate(symbols: Vec<String>, p: f64, weight: f64, results: &mut HashMap<String, f64>) {
     let rank = |(i, pair): (usize, &[String])| {
-        let rank = MERGES.iter().position(|(a, b)| *a == pair[0] && *b == pair[1])?;
+        let rank = MERGES
+            .iter()
+            .position(|(a, b)| *a == pair[0] && *b == pair[1])?;
         Some((rank, i))
     };
     let mut possible: Vec<_> = symbols.windows(2).enumerate().filter_map(rank).collect();
@@ -289,7 +415,15 @@ fn bpe_dropout_has_the_exact_distribution() {
 
 #[test]
 fn a_unigram_model_has_the_exact_distribution() {
-    let scores = [("a", -1.0), ("b", -2.0), ("c", -1.5), ("ab", -1.8), ("bc", -2.2), ("abc", -4.0), ("ca", -2.5)];
+    let scores = [
+        ("a", -1.0),
+        ("b", -2.0),
+        ("c", -1.5),
+        ("ab", -1.8),
+        ("bc", -2.2),
+        ("abc", -4.0),
+        ("ca", -2.5),
+    ];
     let vocab = [("</s>", 0.0), ("<unk>", 0.0)].iter().chain(&scores);
     let vocab: Vec<_> = vocab.map(|(piece, score)| json!([piece, score])).collect();
     let json = json!({
@@ -315,9 +449,14 @@ fn a_unigram_model_has_the_exact_distribution() {
     for text in ["abc", "abcab", "cabcabca"] {
         for power in [0.1, 0.5, 1.0, 3.0] {
             let weights = all(text, &scores).into_iter();
-            let weights: HashMap<_, _> = weights.map(|(t, score)| (t, (score * power).exp())).collect();
+            let weights: HashMap<_, _> = weights
+                .map(|(t, score)| (t, (score * power).exp()))
+                .collect();
             let sum: f64 = weights.values().sum();
-            let expected = weights.into_iter().map(|(text, weight)| (text, weight / sum)).collect();
+            let expected = weights
+                .into_iter()
+                .map(|(text, weight)| (text, weight / sum))
+                .collect();
             assert_close(&frequencies(&tokenizer, text, &alpha(power)), &expected);
         }
     }
@@ -326,7 +465,10 @@ fn a_unigram_model_has_the_exact_distribution() {
 #[test]
 fn what_a_tokenizer_cannot_draw_is_refused_with_the_key() {
     let kind = |kind| trained(of_kind(kind)).target().clone();
-    let [by_dropout, by_alpha] = ["data.augment.subword_dropout: ", "data.augment.subword_alpha: "];
+    let [by_dropout, by_alpha] = [
+        "data.augment.subword_dropout: ",
+        "data.augment.subword_alpha: ",
+    ];
     for (tokenizer, sampling, start) in [
         (kind(TokenizerKind::Bpe), alpha(0.2), by_alpha),
         (kind(TokenizerKind::Unigram), dropout(0.1), by_dropout),
@@ -342,7 +484,9 @@ fn what_a_tokenizer_cannot_draw_is_refused_with_the_key() {
         assert!(error.hint().unwrap().starts_with("leave it out"));
         assert!(tokenizer.encode_sampled("a", &sampling, 0).is_err());
         tokenizer.check_sampling(&Sampling::default()).unwrap();
-        let ids = tokenizer.encode_sampled("the dog", &Sampling::default(), 0).unwrap();
+        let ids = tokenizer
+            .encode_sampled("the dog", &Sampling::default(), 0)
+            .unwrap();
         assert_eq!(ids, tokenizer.encode("the dog").unwrap());
     }
 }
@@ -374,7 +518,9 @@ fn how_long_drawing_takes() {
         let mut seconds = [f64::MAX; 2];
         for _ in 0..5 {
             let start = std::time::Instant::now();
-            lines.iter().for_each(|line| drop(tokenizer.encode(line).unwrap()));
+            lines
+                .iter()
+                .for_each(|line| drop(tokenizer.encode(line).unwrap()));
             seconds[0] = seconds[0].min(start.elapsed().as_secs_f64());
             let start = std::time::Instant::now();
             let draw = |line: &&str| drop(tokenizer.encode_sampled(line, &sampling, 1).unwrap());

@@ -83,7 +83,10 @@ fn the_number_of_threads_does_not_change_a_tokenizer() {
             tokenizers.files()
         };
         for other in &threads[1..] {
-            assert!(files(threads[0]) == files(other), "{config} on {other} threads");
+            assert!(
+                files(threads[0]) == files(other),
+                "{config} on {other} threads"
+            );
         }
     }
 }
@@ -97,7 +100,10 @@ fn a_corpus_above_the_limit_is_sampled() {
         ..Default::default()
     };
     let whole = Tokenizers::train(&config(4000), &pairs, &()).unwrap();
-    assert_eq!(Tokenizers::train(&config(usize::MAX), &pairs, &()).unwrap(), whole);
+    assert_eq!(
+        Tokenizers::train(&config(usize::MAX), &pairs, &()).unwrap(),
+        whole
+    );
     let few = Tokenizers::train(&config(500), &pairs, &()).unwrap();
     assert_ne!(few, whole);
 
@@ -110,7 +116,10 @@ fn a_corpus_above_the_limit_is_sampled() {
         let trained = Tokenizers::train_on(&config(most), &sample, &()).unwrap();
         assert_eq!(trained, expected);
         let corpus = sample.into_corpus().unwrap();
-        assert_eq!(Tokenizers::train(&config(most), &corpus, &()).unwrap(), expected);
+        assert_eq!(
+            Tokenizers::train(&config(most), &corpus, &()).unwrap(),
+            expected
+        );
     }
 }
 

@@ -19,7 +19,7 @@ const TRAINED: &str = "tokenizers that are trained, and train.init or data.token
 
 /// Every conditional key; one with two conditions is here twice. Keys that are refused by the model's own
 /// check, such as `model.recurrent.attention.window`, are not here.
-const CONDITIONAL: [Conditional; 8] = [
+const CONDITIONAL: [Conditional; 10] = [
     Conditional {
         key: "data.tokenizer.kind",
         has_effect: trains_tokenizers,
@@ -51,9 +51,19 @@ const CONDITIONAL: [Conditional; 8] = [
         belongs_to: TRAINED,
     },
     Conditional {
-        key: "data.tokenizer.add_tokens",
-        has_effect: |config| !trains_tokenizers(config),
-        belongs_to: "a tokenizer that is given, by data.tokenizer.file or train.init",
+        key: "data.tokenizer.byte_fallback",
+        has_effect: trains_tokenizers,
+        belongs_to: TRAINED,
+    },
+    Conditional {
+        key: "data.tokenizer.byte_fallback",
+        has_effect: |config| config.data.tokenizer.kind == TokenizerKind::Bpe,
+        belongs_to: "kind = \"bpe\"",
+    },
+    Conditional {
+        key: "data.tokenizer.sample",
+        has_effect: trains_tokenizers,
+        belongs_to: TRAINED,
     },
     Conditional {
         key: "train.schedule.minimum",
@@ -154,7 +164,7 @@ mod tests {
 
     #[test]
     fn each_conditional_key_is_a_key_of_configs() {
-        let toml = config("add_tokens = [\"x\"]", "").to_full_toml();
+        let toml = config("", "").to_full_toml();
         let document = Document::parse(&toml, Place::File("config.toml")).unwrap();
         for row in &CONDITIONAL {
             let keys = document.keys();
@@ -183,6 +193,8 @@ mod tests {
             "joint",
             "min_frequency",
             "lowercase",
+            "byte_fallback",
+            "\nsample = ",
             "minimum",
         ] {
             assert!(!toml.contains(key), "{key}: {toml}");
@@ -193,6 +205,7 @@ mod tests {
         );
         assert_eq!(toml::from_str::<Config>(&toml).unwrap(), given);
         let unigram = config("kind = \"unigram\"", "").to_toml();
-        assert!(unigram.contains("vocab_size") && !unigram.contains("min_frequency"));
+        assert!(unigram.contains("vocab_size") && unigram.contains("\nsample = "));
+        assert!(!unigram.contains("min_frequency") && !unigram.contains("byte_fallback"));
     }
 }

@@ -137,12 +137,7 @@ impl Model {
         }
     }
 
-    fn emit(
-        &self,
-        text: &str,
-        segments: Vec<(usize, Option<u32>)>,
-        mut emit: impl FnMut(Part),
-    ) {
+    fn emit(&self, text: &str, segments: Vec<(usize, Option<u32>)>, mut emit: impl FnMut(Part)) {
         let (mut begin, mut unknown) = (0, 0); // of the part and of the unknown text before it
         for (end, id) in segments {
             if let Some(id) = id {

@@ -86,7 +86,12 @@ impl Unigram {
 
     /// The same, drawn from all segmentations: the probability of each is proportional to its probability to the
     /// power of `alpha`. This is `SampleEncode` of SentencePiece.
-    pub(super) fn draw(&self, text: &str, alpha: f64, dice: &mut Dice) -> Vec<(usize, Option<u32>)> {
+    pub(super) fn draw(
+        &self,
+        text: &str,
+        alpha: f64,
+        dice: &mut Dice,
+    ) -> Vec<(usize, Option<u32>)> {
         let mut lattice = Lattice::default();
         lattice.begin(text.len());
         for (begin, character) in text.char_indices() {
