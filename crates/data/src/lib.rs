@@ -5,9 +5,10 @@
 //! | file | contents |
 //! |---|---|
 //! | `config` | the `[data]` section |
-//! | `paths` | finds the files that the config names |
-//! | `lines` | reads a file as lines: gzip, UTF-8, line endings |
-//! | `corpus` | reads two files as sentence pairs |
+//! | `paths`, `resolve` | how a config names files; finds them |
+//! | `compression`, `lines` | decompresses a file; reads it as lines: UTF-8, line endings |
+//! | `input`, `read/` | reads sentence pairs from files, one file of code for each format |
+//! | `corpus` | all pairs in memory |
 //! | `tokenizer/` | encodes text as token ids, and decodes them: `tokenizer.json` or SentencePiece |
 //! | `dataset` | all pairs as token ids; filters and counts pairs that are empty or too long |
 //! | `batching` | cuts sequences of different lengths into batches |
@@ -39,6 +40,7 @@
 
 mod batch;
 mod batching;
+mod compression;
 mod config;
 mod corpus;
 mod dataset;
@@ -49,6 +51,7 @@ mod paths;
 mod progress;
 mod random;
 mod read;
+mod resolve;
 mod sampler;
 mod tokenizer;
 
@@ -61,7 +64,7 @@ pub use config::{
 pub use corpus::Corpus;
 pub use dataset::{Dataset, Keep, Report};
 pub use error::{Error, Result};
-pub use input::Input;
+pub use input::{Columns, Input};
 pub use lines::{Lines, MAX_LINE_BYTES};
 pub use paths::{Column, FilePair, Format, PathPair, Paths, Patterns, Table};
 pub use progress::{Progress, Task};
