@@ -29,13 +29,7 @@ fn main() -> Result<()> {
     let tokenizers = Tokenizers::train(&TokenizerConfig::default(), &sample, &())?;
     let json = tokenizers.target().to_json().unwrap_or_default();
     let bare = tokenizers::Tokenizer::from_bytes(json).expect("a tokenizer");
-    let cleaner = Cleaner::new(
-        &CleanConfig::default(),
-        "en",
-        "de",
-        256,
-        HeldOut::new(),
-    )?;
+    let cleaner = Cleaner::new(&CleanConfig::default(), "en", "de", 256, HeldOut::new())?;
     let text = TextSource {
         inputs,
         tag: None,
@@ -46,7 +40,11 @@ fn main() -> Result<()> {
     let mut ratios = Vec::new();
     for round in 1..=rounds {
         let start = Instant::now();
-        for lines in corpus.source.chunks(BATCH).chain(corpus.target.chunks(BATCH)) {
+        for lines in corpus
+            .source
+            .chunks(BATCH)
+            .chain(corpus.target.chunks(BATCH))
+        {
             let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
             bare.encode_batch(lines, true).expect("ids");
         }

@@ -1,10 +1,9 @@
-//! Sentence pairs from two files.
+//! All sentence pairs of a corpus, in memory.
 
-use crate::{Error, FilePair, Input, Lines, Paths, Progress, Result, Task};
-use std::fs;
+use crate::{Error, Input, Paths, Progress, Result};
 use std::path::Path;
 
-const REPORTED: usize = 1024; // lines between two reports of progress
+const REPORTED: usize = 1024; // pairs between two reports of progress
 
 /// Sentence pairs: `target[i]` is the translation of `source[i]`. There is at least one pair. A
 /// sentence may be empty.
@@ -17,26 +16,37 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Reads all pairs of files in the given order.
+    /// Reads all files in the given order. A bad line is an error.
     pub fn read(
         paths: &Paths,
         source: &str,
         target: &str,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let files = paths.resolve(source, target)?;
+        Self::read_inputs(&paths.resolve(source, target)?, progress)
+    }
+
+    /// The same for files that were found.
+    pub fn read_inputs(inputs: &[Input], progress: &dyn Progress) -> Result<Self> {
         let mut corpus = Self {
             source: Vec::new(),
             target: Vec::new(),
         };
-        for input in &files {
-            let Input::Text(pair) = input else { todo!() };
-            let (source, target) = read_pair(pair, progress)?;
-            corpus.source.extend(source);
-            corpus.target.extend(target);
+        for input in inputs {
+            let files = input.files();
+            let files: Vec<_> = files.iter().map(|p| p.display().to_string()).collect();
+            let task = progress.start(&format!("reading {}", files.join(" and ")), None);
+            for (read, pair) in input.open()?.enumerate() {
+                let pair = pair?;
+                corpus.source.push(pair.source);
+                corpus.target.push(pair.target);
+                if (read + 1).is_multiple_of(REPORTED) {
+                    task.advance(REPORTED as u64);
+                }
+            }
         }
         if corpus.is_empty() {
-            let paths = files.iter().flat_map(Input::files);
+            let paths = inputs.iter().flat_map(Input::files);
             let paths = paths.map(Path::to_path_buf).collect();
             return Err(Error::EmptyCorpus { paths });
         }
@@ -69,42 +79,5 @@ impl Corpus {
     /// Always false for a corpus that was read: a corpus without sentences is an error.
     pub fn is_empty(&self) -> bool {
         self.source.is_empty()
-    }
-}
-
-fn read_pair(files: &FilePair, progress: &dyn Progress) -> Result<(Vec<String>, Vec<String>)> {
-    let (source, target) = (files.source.display(), files.target.display());
-    if is_same_file(&files.source, &files.target) {
-        tracing::warn!("{source} is both the source and the target of a corpus");
-    }
-    let task = progress.start(&format!("reading {source} and {target}"), None);
-    let source = read_lines(&files.source, &*task)?;
-    let target = read_lines(&files.target, &*task)?;
-    if source.len() != target.len() {
-        return Err(Error::UnequalLines {
-            source_path: files.source.clone(),
-            source_lines: source.len(),
-            target_path: files.target.clone(),
-            target_lines: target.len(),
-        });
-    }
-    Ok((source, target))
-}
-
-fn read_lines(path: &Path, task: &dyn Task) -> Result<Vec<String>> {
-    let mut lines = Vec::new();
-    for line in Lines::open(path)? {
-        lines.push(line?);
-        if lines.len().is_multiple_of(REPORTED) {
-            task.advance(REPORTED as u64);
-        }
-    }
-    Ok(lines)
-}
-
-fn is_same_file(a: &Path, b: &Path) -> bool {
-    match (fs::canonicalize(a), fs::canonicalize(b)) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => false,
     }
 }

@@ -25,11 +25,13 @@ pub enum Error {
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
 
-    /// A gzip file is truncated or corrupt, or other data follows it.
-    #[error("{}: damaged gzip data after line {line}: {source}", path.display())]
-    DamagedGzip {
+    /// A file is truncated or corrupt, or other data follows it. `kind` is its format: "gzip", "zstd",
+    /// "xz", "TMX" or "Parquet". `line` is the last line, or record of Parquet, before the damage.
+    #[error("{}: damaged {kind} data after {} {line}: {source}", path.display(), unit(kind))]
+    Damaged {
         path: PathBuf,
-        line: usize,
+        kind: &'static str,
+        line: u64,
         source: io::Error,
     },
 
@@ -60,6 +62,10 @@ pub enum Error {
         target_path: PathBuf,
         target_lines: usize,
     },
+
+    /// Files that cannot be read in the way that the config asks for.
+    #[error("{problem}")]
+    Unreadable { problem: String, hint: String },
 
     /// None of the files has a line.
     #[error("no sentences in {}", list(paths))]
@@ -150,11 +156,14 @@ impl Error {
                 "paths are relative to the folder in which the command runs".into()
             }
             Self::MissingFile { .. } | Self::Io { .. } | Self::Write { .. } => return None,
-            Self::DamagedGzip { path, .. } => {
-                format!("check it with `gzip -t {}`, and download or compress it again", path.display())
+            Self::Damaged { path, kind, .. } if matches!(*kind, "gzip" | "zstd" | "xz") => {
+                format!("check it with `{kind} -t {}`, and download or compress it again", path.display())
             }
+            Self::Damaged { .. } => "download it again, or write it again".into(),
+            Self::Unreadable { hint, .. } => hint.clone(),
             Self::InvalidUtf8 { path, .. } => format!(
-                "convert it with `iconv -t UTF-8 -f <its encoding> {}`; gzip is the only compression that is supported",
+                "convert it with `iconv -t UTF-8 -f <its encoding> {}`, or drop such lines with \
+                 data.bad_lines = \"skip\"; gzip, zstd and xz are the compressions that are supported",
                 path.display()
             ),
             Self::LongLine { .. } => {
@@ -214,6 +223,10 @@ impl Error {
         };
         Some(hint)
     }
+}
+
+fn unit(kind: &str) -> &'static str {
+    if kind == "Parquet" { "record" } else { "line" }
 }
 
 fn nor(tried: &[PathBuf]) -> String {

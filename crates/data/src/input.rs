@@ -1,6 +1,6 @@
 //! The files of a corpus, once they are found.
 
-use crate::{Column, FilePair, Format, Pairs, Result, read};
+use crate::{Column, Error, FilePair, Format, Pairs, Result, read};
 use std::path::{Path, PathBuf};
 
 /// One file, or two files of parallel text, and how pairs are read from it.
@@ -38,9 +38,29 @@ impl Input {
     /// A line that cannot be read is an error for which [`crate::Error::is_bad_line`] is true; the next pair can be
     /// read after it. Any other error is the last item.
     pub fn open(&self) -> Result<Pairs> {
-        match self {
-            Self::Text(files) => read::text::open(files),
-            Self::Table { .. } => todo!("one file of `read` for each format"),
+        let (path, format, columns) = match self {
+            Self::Text(files) => return read::text::open(files),
+            Self::Table {
+                path,
+                format,
+                columns,
+            } => (path, format, columns),
+        };
+        match format {
+            Format::Tsv => read::tsv::open(path, columns),
+            Format::Jsonl => read::jsonl::open(path, columns),
+            Format::Tmx => read::tmx::open(path, columns),
+            #[cfg(feature = "parquet")]
+            Format::Parquet => read::parquet::open(path, columns),
+            #[cfg(not(feature = "parquet"))]
+            Format::Parquet => Err(Error::Unreadable {
+                problem: format!("{}: this build does not read Parquet", path.display()),
+                hint: "build with `--features parquet`".into(),
+            }),
+            Format::Text => Err(Error::Unreadable {
+                problem: format!("{}: parallel text has two files", path.display()),
+                hint: "give both files as `source` and `target`".into(),
+            }),
         }
     }
 

@@ -5,19 +5,24 @@
 //! | file | contents |
 //! |---|---|
 //! | `config` | the `[data]` section |
-//! | `paths` | finds the files that the config names |
-//! | `lines` | reads a file as lines: gzip, UTF-8, line endings |
-//! | `corpus` | reads two files as sentence pairs |
+//! | `paths`, `resolve` | how a config names files; finds them |
+//! | `compression`, `lines` | decompresses a file; reads it as lines: UTF-8, line endings |
+//! | `input`, `read/` | reads sentence pairs from files, one file of code for each format |
+//! | `corpus` | all pairs in memory |
 //! | `clean/` | normalises text; drops pairs, and counts why |
-//! | `augment/` | changes training text at random |
+//! | `text_source`, `duplicates` | a corpus as a stream of checked pairs, in bounded memory |
 //! | `tokenizer/` | encodes text as token ids, and decodes them: `tokenizer.json` or SentencePiece |
-//! | `dataset` | all pairs as token ids; filters and counts pairs that are empty or too long |
-//! | `batching` | cuts sequences of different lengths into batches |
-//! | `sampler` | the order of the training batches, a pure function of (seed, epoch) |
+//! | `encoder`, `dataset` | the pairs that are kept, as token ids |
+//! | `cache/` | the folder that keeps them, from which they are mapped |
+//! | `mixture`, `permutation` | several corpora as one: which pair comes when |
+//! | `augment/`, `augmenter` | changes training text at random |
+//! | `batching`, `sampler` | cuts pairs into batches; their order, a pure function of (seed, position) |
 //! | `batch` | sentence pairs packed for a model |
 //!
 //! ```
-//! use attend_data::{Batches, Corpus, Dataset, Keep, Position, TokenizerConfig, Tokenizers};
+//! use attend_data::{
+//!     Batches, CleanConfig, Cleaner, Corpus, Dataset, HeldOut, Mixture, Position, TokenizerConfig, Tokenizers,
+//! };
 //! use std::sync::Arc;
 //!
 //! # fn main() -> attend_data::Result<()> {
@@ -27,14 +32,15 @@
 //! )?;
 //! let config = TokenizerConfig { vocab_size: 100, ..Default::default() };
 //! let tokenizers = Tokenizers::train(&config, &corpus, &())?;
-//! let keep = Keep::ToTrain { max_length: 256 };
-//! let (dataset, report) = Dataset::encode(&corpus, &tokenizers, keep, &())?;
-//! assert_eq!(report.kept, 2);
+//! let cleaner = Cleaner::new(&CleanConfig::default(), "en", "de", 256, HeldOut::new())?;
+//! let dataset = Dataset::encode(&corpus, &tokenizers, &cleaner)?;
+//! assert_eq!(dataset.counts().kept, 2);
 //!
-//! let mut batches = Batches::new(Arc::new(dataset), 4096, 1, Position::START)?;
-//! let (batch, position) = batches.next_batch();
+//! let mixture = Arc::new(Mixture::of(dataset, 1));
+//! let mut batches = Batches::new(mixture, 4096, None, Position::START)?;
+//! let (batch, position) = batches.next_batch(0)?;
 //! assert_eq!(batch.pairs.len(), 2);
-//! assert_eq!(position, Position { epoch: 1, index: 0 }); // the epoch has one batch
+//! assert_eq!(position, Position::START.next_epoch()); // the epoch has one batch
 //! # Ok(())
 //! # }
 //! ```
@@ -45,6 +51,7 @@ mod batch;
 mod batching;
 mod cache;
 mod clean;
+mod compression;
 mod config;
 mod corpus;
 mod dataset;
@@ -60,6 +67,7 @@ mod permutation;
 mod progress;
 mod random;
 mod read;
+mod resolve;
 mod sampler;
 mod text_source;
 mod tokenizer;
@@ -78,7 +86,7 @@ pub use corpus::Corpus;
 pub use dataset::Dataset;
 pub use duplicates::Duplicates;
 pub use error::{Error, Result};
-pub use input::Input;
+pub use input::{Columns, Input};
 pub use lines::{Lines, MAX_LINE_BYTES};
 pub use mixture::Mixture;
 pub use paths::{Column, FilePair, Format, PathPair, Paths, Patterns, Table};

@@ -1,11 +1,11 @@
-//! Finding the files that a config names.
+//! How a config names the files of a corpus.
 
-use crate::{Error, Input, Result};
+use crate::compression::Compression;
 use schemars::JsonSchema;
 use serde::de::{self, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::{fmt, fs, io};
 
 /// The files of a parallel corpus: one pair, or several that are read in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -21,8 +21,7 @@ pub enum Paths {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PathPair {
-    /// A prefix such as "data/train", to which ".en" and ".de" (or ".en.gz" and ".de.gz") are
-    /// added.
+    /// A prefix such as "data/train", to which ".en" and ".de" (or ".en.gz" and so on) are added.
     Prefix(PathBuf),
     /// Both file names.
     Files(FilePair),
@@ -90,43 +89,10 @@ pub enum Format {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FilePair {
-    /// The file in the source language, plain or gzip.
+    /// The file in the source language, plain or compressed.
     pub source: PathBuf,
-    /// The file in the target language, plain or gzip.
+    /// The file in the target language, plain or compressed.
     pub target: PathBuf,
-}
-
-impl Paths {
-    /// The files for these language tags. A file that does not exist is an error.
-    pub fn resolve(&self, source: &str, target: &str) -> Result<Vec<Input>> {
-        let pairs = match self {
-            Self::One(pair) => std::slice::from_ref(pair),
-            Self::Many(pairs) => pairs,
-        };
-        let inputs = pairs.iter().map(|pair| pair.resolve(source, target));
-        Ok(inputs.collect::<Result<Vec<_>>>()?.concat())
-    }
-}
-
-impl PathPair {
-    fn resolve(&self, source: &str, target: &str) -> Result<Vec<Input>> {
-        match self {
-            Self::Prefix(prefix) => Ok(vec![Input::Text(FilePair {
-                source: with_language(prefix, source)?,
-                target: with_language(prefix, target)?,
-            })]),
-            Self::Table(_) => Ok(vec![]), // to come
-            Self::Files(files) => {
-                for path in [&files.source, &files.target] {
-                    if !exists(path)? {
-                        let (path, tried) = (path.clone(), Vec::new());
-                        return Err(Error::MissingFile { path, tried });
-                    }
-                }
-                Ok(vec![Input::Text(files.clone())])
-            }
-        }
-    }
 }
 
 impl From<PathBuf> for Paths {
@@ -147,34 +113,53 @@ impl From<FilePair> for Paths {
     }
 }
 
-/// `prefix.language`, or `prefix.language.gz` if the former does not exist. The prefix can contain dots.
-fn with_language(prefix: &Path, language: &str) -> Result<PathBuf> {
-    let mut name = prefix.as_os_str().to_owned();
-    name.push(".");
-    name.push(language);
-    let plain = PathBuf::from(&name);
-    name.push(".gz");
-    let gzip = PathBuf::from(name);
-    match (exists(&plain)?, exists(&gzip)?) {
-        (true, _) => Ok(plain),
-        (false, true) => Ok(gzip),
-        (false, false) => Err(Error::MissingFile {
-            path: plain,
-            tried: vec![gzip],
-        }),
+impl Patterns {
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Path> {
+        let all = match self {
+            Self::One(path) => std::slice::from_ref(path),
+            Self::Many(paths) => paths,
+        };
+        all.iter().map(PathBuf::as_path)
     }
 }
 
-/// Whether there is such a file. A symbolic link that leads nowhere is no file; one that cannot be
-/// followed is an error.
-pub(crate) fn exists(path: &Path) -> Result<bool> {
-    match fs::metadata(path) {
-        Ok(_) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(source) => Err(Error::Io {
-            path: path.into(),
-            source,
-        }),
+impl Format {
+    /// The format that a file's name tells. Text has no extension of its own.
+    pub fn of(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let is_compression = |extension: &&str| Compression::EXTENSIONS.contains(extension);
+        let mut extensions = name.rsplit('.').skip_while(is_compression);
+        let extension = extensions.next()?;
+        extensions.next()?; // what comes before the dot
+        match extension {
+            "tsv" | "tab" => Some(Self::Tsv),
+            "jsonl" | "ndjson" => Some(Self::Jsonl),
+            "parquet" => Some(Self::Parquet),
+            "tmx" => Some(Self::Tmx),
+            _ => None,
+        }
+    }
+
+    /// How such a file is named in a config.
+    pub(crate) fn example(self, path: &Path) -> String {
+        let path = path.display();
+        match self {
+            Self::Tsv => format!("{{ path = \"{path}\", source = 0, target = 1 }}"),
+            _ => format!("{{ path = \"{path}\" }}"),
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text => "parallel text",
+            Self::Tsv => "TSV",
+            Self::Jsonl => "JSON lines",
+            Self::Parquet => "Parquet",
+            Self::Tmx => "TMX",
+        })
     }
 }
 

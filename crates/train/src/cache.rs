@@ -52,7 +52,11 @@ fn cells(entry: &CacheEntry) -> [String; 6] {
 pub fn remove_entries(folder: &Path, keys: &[String], all: bool) -> Result<usize> {
     let cache = Cache::new(folder);
     let keys = match all {
-        true => cache.entries()?.into_iter().map(|entry| entry.key).collect(),
+        true => cache
+            .entries()?
+            .into_iter()
+            .map(|entry| entry.key)
+            .collect(),
         false => keys.to_vec(),
     };
     let mut removed = 0;

@@ -163,7 +163,7 @@ impl Corpora {
         let Some(inputs) = &self.test else {
             return Ok(None);
         };
-        let mut corpus = Corpus::read(inputs, &Bars)?;
+        let mut corpus = Corpus::read_inputs(inputs, &Bars)?;
         for line in corpus.source.iter_mut().chain(&mut corpus.target) {
             *line = self.held_out_cleaner.normalize(line).into_owned();
         }

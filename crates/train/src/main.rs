@@ -10,8 +10,8 @@ use attend_cli::{CompletionsArgs, ComputeArgs, ManArgs, VERSION, release_memory}
 use attend_infer::metrics;
 use attend_ops::on_pool;
 use attend_train::{
-    CacheListing, Compute, Config, Ending, Error, Experiment, Profile, ResumeOptions, Run, Start, Stop,
-    Translated, average, check, compare, diagnose, list_runs, machine_memory, prepare,
+    CacheListing, Compute, Config, Ending, Error, Experiment, Profile, ResumeOptions, Run, Start,
+    Stop, Translated, average, check, compare, diagnose, list_runs, machine_memory, prepare,
     remove_entries, train,
 };
 use clap::{Args, CommandFactory, Parser, Subcommand};

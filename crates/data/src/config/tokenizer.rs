@@ -1,6 +1,6 @@
 //! `[data.tokenizer]`.
 
-use crate::paths::exists;
+use crate::resolve::exists;
 use crate::{Error, FilePair, Result};
 use attend_config::{ConfigError, check_ranges};
 use schemars::JsonSchema;

@@ -1,8 +1,16 @@
 //! Sentence pairs from files, one file of code for each format.
 
+mod decoded;
+pub(crate) mod jsonl;
+#[cfg(feature = "parquet")]
+pub(crate) mod parquet;
 pub(crate) mod text;
+pub(crate) mod tmx;
+pub(crate) mod tsv;
+mod unit;
 
-use crate::Result;
+use crate::{Error, MAX_LINE_BYTES, Result};
+use std::path::Path;
 
 /// A sentence pair and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,3 +25,39 @@ pub struct Pair {
 
 /// The pairs of a file.
 pub type Pairs = Box<dyn Iterator<Item = Result<Pair>> + Send>;
+
+/// A bad line, after which the next pair can be read.
+fn bad(path: &Path, line: u64, problem: impl Into<String>) -> Error {
+    Error::BadRecord {
+        path: path.into(),
+        line,
+        problem: problem.into(),
+    }
+}
+
+/// The pair of one record, if both sides are sentences that can be used.
+fn pair(path: &Path, line: u64, source: String, target: String) -> Result<Pair> {
+    for (side, text) in [("source", &source), ("target", &target)] {
+        if text.len() > MAX_LINE_BYTES {
+            let problem = format!("the {side} has more than {MAX_LINE_BYTES} bytes");
+            return Err(bad(path, line, problem));
+        }
+        if text.contains('\0') {
+            return Err(bad(path, line, format!("a NUL character in the {side}")));
+        }
+    }
+    Ok(Pair {
+        source,
+        target,
+        line,
+    })
+}
+
+/// A value of a format in which values can have line ends. Sentences have none: they become spaces.
+fn on_one_line(text: String) -> String {
+    if text.contains(['\r', '\n']) {
+        text.replace("\r\n", " ").replace(['\r', '\n'], " ")
+    } else {
+        text
+    }
+}

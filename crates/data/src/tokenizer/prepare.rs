@@ -50,11 +50,7 @@ fn open(folder: &Path) -> Result<Tokenizers> {
 }
 
 /// The pairs that a tokenizer is trained on, of those that no filter drops.
-fn draw(
-    config: &TokenizerConfig,
-    texts: &[TextSource],
-    progress: &dyn Progress,
-) -> Result<Sample> {
+fn draw(config: &TokenizerConfig, texts: &[TextSource], progress: &dyn Progress) -> Result<Sample> {
     let mut sample = Sample::new(config.sample);
     let task = progress.start("reading text for a tokenizer", None);
     for text in texts {

@@ -126,7 +126,10 @@ impl fmt::Display for Report {
             write!(f, "{corpus}")?;
         }
         for (name, pairs) in &self.overlap {
-            writeln!(f, "overlap: {pairs} training pairs have a sentence of the {name} data")?;
+            writeln!(
+                f,
+                "overlap: {pairs} training pairs have a sentence of the {name} data"
+            )?;
         }
         if self.bad_lines > 0 {
             writeln!(f, "{} lines cannot be read", self.bad_lines)?;
@@ -140,21 +143,35 @@ impl fmt::Display for Report {
                 pairs,
                 batches,
             } = stage;
-            writeln!(f, "from step {from_step}: {pairs} pairs, {batches} batches an epoch")?;
+            writeln!(
+                f,
+                "from step {from_step}: {pairs} pairs, {batches} batches an epoch"
+            )?;
         }
         if !self.parameters.is_empty() {
             let (source, target) = self.vocabulary;
             writeln!(f, "vocabulary: {source} source and {target} target tokens")?;
-            let parts = self.parameters.iter().map(|(part, n)| format!("{part} {n}"));
+            let parts = self
+                .parameters
+                .iter()
+                .map(|(part, n)| format!("{part} {n}"));
             let parts: Vec<String> = parts.collect();
             let all: u64 = self.parameters.values().sum();
             writeln!(f, "parameters: {all} ({})", parts.join(", "))?;
-            writeln!(f, "memory: about {} at the peak", MemorySize(self.memory).rounded())?;
+            writeln!(
+                f,
+                "memory: about {} at the peak",
+                MemorySize(self.memory).rounded()
+            )?;
             writeln!(f, "cache: {}", self.cache.display())?;
         }
         if let Some(timing) = &self.timing {
             let (speed, epoch) = (timing.tokens_per_second, timing.seconds_per_epoch);
-            writeln!(f, "speed: {speed:.0} target tokens a second, {} an epoch", duration(epoch))?;
+            writeln!(
+                f,
+                "speed: {speed:.0} target tokens a second, {} an epoch",
+                duration(epoch)
+            )?;
         }
         for Problem { message, hint } in &self.problems {
             writeln!(f, "problem: {message}")?;
@@ -174,11 +191,24 @@ impl fmt::Display for CorpusReport {
         writeln!(f, "{}", self.name)?;
         writeln!(f, "  {}", self.counts)?;
         for (side, tokens, unknown, lengths) in [
-            ("source", self.source_tokens, self.source_unknown, &self.source_lengths),
-            ("target", self.target_tokens, self.target_unknown, &self.target_lengths),
+            (
+                "source",
+                self.source_tokens,
+                self.source_unknown,
+                &self.source_lengths,
+            ),
+            (
+                "target",
+                self.target_tokens,
+                self.target_unknown,
+                &self.target_lengths,
+            ),
         ] {
             let unknown = 100.0 * unknown;
-            writeln!(f, "  {side}: {tokens} tokens, {unknown:.3}% unknown; by length:")?;
+            writeln!(
+                f,
+                "  {side}: {tokens} tokens, {unknown:.3}% unknown; by length:"
+            )?;
             write!(f, "{lengths}")?;
         }
         Ok(())
