@@ -8,12 +8,13 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use attend_batch::{Packed, Source};
 use attend_cli::ComputeArgs;
-use attend_data::{Batch, Batches, Corpus, Dataset, Keep, Position, Tokenizers};
+use attend_data::{Batch, Batches, Cleaner, Corpus, Dataset, Mixture, Position, Tokenizers};
 use attend_model::{
     AttentionChoice, AttentionConfig, CellKind, Kernels, ModelConfig, Pass, RecurrentConfig,
     Seq2Seq, Tie, TransformerConfig, Vocabularies,
@@ -102,13 +103,18 @@ fn say(value: &impl Serialize) -> Result<()> {
 
 fn print_batches(config: &Path, count: usize, overrides: &[String]) -> Result<()> {
     let Config { data, seed, .. } = Config::read(config, overrides)?;
-    let corpus = Corpus::read(&data.train, &data.source, &data.target, &())?;
-    let tokenizers = Tokenizers::from_config(&data.tokenizer, &corpus, &())?;
-    let keep = Keep::ToTrain {
-        max_length: data.max_length,
+    let Some(train) = &data.train else {
+        bail!("only data.train can be printed");
     };
-    let (dataset, _) = Dataset::encode(&corpus, &tokenizers, keep, &())?;
-    let mut batches = Batches::new(dataset.into(), data.batch_tokens, seed, Position::START)?;
+    let corpus = Corpus::read(train, &data.source, &data.target, &())?;
+    let tokenizers = match &data.tokenizer.file {
+        Some(files) => Tokenizers::open(files)?,
+        None => Tokenizers::train(&data.tokenizer, &corpus, &())?,
+    };
+    let cleaner = Cleaner::held_out(&data.clean, data.max_length);
+    let dataset = Dataset::encode(&corpus, &tokenizers, &cleaner)?;
+    let mixture = Arc::new(Mixture::of(dataset, seed));
+    let mut batches = Batches::new(mixture, data.batch_tokens, None, Position::START)?;
     let sentences = |side: &Packed| side.iter().map(<[u32]>::to_vec).collect();
     let pairs = |batch: Batch| match &batch.source {
         Source::Tokens(source) => Ok(Pairs {
@@ -118,7 +124,7 @@ fn print_batches(config: &Path, count: usize, overrides: &[String]) -> Result<()
         Source::Features(_) => bail!("only text can be printed"),
     };
     for _ in 0..count {
-        let (batch, _) = batches.next_batch();
+        let (batch, _) = batches.next_batch(0)?;
         say(&pairs(batch)?)?;
     }
     Ok(())

@@ -1,7 +1,10 @@
 use std::io::Cursor;
 use std::sync::Arc;
 
-use attend_data::{Batches, Corpus, Dataset, Error, Keep, Lines, Position, Tokenizers};
+use attend_data::{
+    Batches, CleanConfig, Cleaner, Corpus, Dataset, Error, HeldOut, Lines, Mixture, Position,
+    Tokenizers,
+};
 
 use super::fixture::TOKENIZERS;
 
@@ -17,18 +20,21 @@ pub(super) fn run(bytes: &[u8]) {
         return;
     };
     let tokenizers = Tokenizers::Joint(TOKENIZERS[0].clone());
-    let Ok((dataset, report)) =
-        Dataset::encode(&corpus, &tokenizers, Keep::ToTrain { max_length: 30 }, &())
-    else {
+    let clean = CleanConfig::default();
+    let cleaner = Cleaner::new(&clean, "en", "de", 30, HeldOut::new()).expect("a cleaner");
+    let Ok(dataset) = Dataset::encode(&corpus, &tokenizers, &cleaner) else {
         return;
     };
-    assert_eq!(report.kept + report.empty + report.too_long, corpus.len());
-    let mut batches = Batches::new(Arc::new(dataset), 40, 1, Position::START).expect("a batch");
+    let counts = *dataset.counts();
+    assert_eq!(counts.kept + counts.total_dropped(), corpus.len() as u64);
+    let mixture = Arc::new(Mixture::of(dataset, 1));
+    let mut batches = Batches::new(mixture, 40, None, Position::START).expect("a batch");
     let mut pairs = 0;
     while batches.position().epoch == 0 {
-        pairs += batches.next_batch().0.pairs.len();
+        let (batch, _) = batches.next_batch(0).expect("a batch");
+        pairs += batch.pairs.len() as u64;
     }
-    assert_eq!(pairs, report.kept);
+    assert_eq!(pairs, counts.kept);
 }
 
 /// The lines of a file; as many as `wc -l` counts, and one more without a line end.

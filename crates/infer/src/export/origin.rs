@@ -1,6 +1,6 @@
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use attend_data::{Lines, Paths};
+use attend_data::Paths;
 use serde::Deserialize;
 use toml::Table;
 
@@ -74,8 +74,8 @@ impl Origin {
         let paths: Paths = valid.try_into().ok()?;
         let (source, target) = self.languages()?;
         let files = paths.resolve(source, target).ok()?;
-        let path: PathBuf = files.into_iter().next()?.source;
-        let lines = Lines::open(&path).ok()?.take(SAMPLE);
+        let pairs = files.first()?.open().ok()?.take(SAMPLE);
+        let lines = pairs.map(|pair| pair.map(|pair| pair.source));
         lines.collect::<std::result::Result<_, _>>().ok()
     }
 }

@@ -92,7 +92,7 @@ fn multiplied(tiny: &Tiny, factor: f64, bad: std::ops::Range<usize>, changes: &[
 
 /// What the loop does, once.
 fn one_update(run: &mut Run) -> attend_train::Result<()> {
-    let mut update = run.next_update();
+    let mut update = run.next_update()?;
     for micro in 0..update.batches.len() {
         let loss = run.forward(&mut update, micro)?;
         loss.backward(1.0 / update.tokens as f64, run.model.weights().params())?;
@@ -189,7 +189,7 @@ fn gradient(tiny: &Tiny, out: &str, changes: &[&str]) -> (usize, Vec<f32>) {
         "model.transformer.activation_dropout=0.0",
     ];
     let mut run = tiny.start(out, &[changes, &still].concat());
-    let mut update = run.next_update();
+    let mut update = run.next_update().unwrap();
     for micro in 0..update.batches.len() {
         let loss = run.forward(&mut update, micro).unwrap();
         loss.backward(1.0 / update.tokens as f64, run.model.weights().params())

@@ -196,10 +196,7 @@ fn every_config_of_the_project_is_valid_and_its_files_are_there() {
         let text = std::fs::read_to_string(&path).unwrap();
         let config = Config::parse(&text, &path.display().to_string(), &[]);
         let config = config.unwrap_or_else(|error| panic!("{error}"));
-        for paths in [Some(&config.data.train), config.data.valid.as_ref()]
-            .into_iter()
-            .flatten()
-        {
+        for paths in config.data.train.iter().chain(&config.data.valid) {
             let prefixes = match toml::Value::try_from(paths).unwrap() {
                 toml::Value::Array(list) => list,
                 one => vec![one],

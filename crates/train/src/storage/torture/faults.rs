@@ -250,7 +250,7 @@ fn a_start_with_unreadable_data_writes_nothing() {
     fs::write(root.path().join("bad.b"), "one\ntwo\n").unwrap();
     type Change = fn(&mut Config, Paths);
     let changes: [(&str, Change); 3] = [
-        ("train", |config, paths| config.data.train = paths),
+        ("train", |config, paths| config.data.train = Some(paths)),
         ("valid", |config, paths| config.data.valid = Some(paths)),
         ("test", |config, paths| config.data.test = Some(paths)),
     ];

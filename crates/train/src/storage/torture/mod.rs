@@ -61,6 +61,7 @@ fn save(folder: &Path, step: u64, best: u64) -> Result<()> {
         isa: "test".into(),
         config: String::new(),
         data: String::new(),
+        corpora: Vec::new(),
         validation: None,
         tokenizers: BTreeMap::new(),
     };
