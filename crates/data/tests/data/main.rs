@@ -10,6 +10,7 @@ mod dataset; // pairs as ids, and pairs that are skipped
 mod lines; // bytes to lines
 mod sampler; // batches, their order, and continuing from a position
 mod sampling; // segmentations that are drawn
+mod segmentations; // how often each segmentation is drawn
 mod sentencepiece; // models of SentencePiece, and vocabularies of MarianMT
 mod tokenizer; // text to ids and back
 mod tokenizer_files; // tokenizers that other programs wrote
