@@ -4,16 +4,37 @@
 //! writes the cache; the bare call gets its lines from memory, and its result is dropped.
 
 use attend_data::{
-    BadLines, Cache, CleanConfig, Cleaner, Corpus, Dataset, HeldOut, Paths, Result, TextSource,
-    TokenizerConfig, Tokenizers,
+    BadLines, Batches, Cache, CleanConfig, Cleaner, Corpus, Dataset, HeldOut, Mixture, Paths,
+    Position, Result, TextSource, TokenizerConfig, Tokenizers,
 };
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Pairs that the tokenizer is trained on.
 const SAMPLE: usize = 100_000;
 /// Lines of a call of `encode_batch`.
 const BATCH: usize = 1 << 14;
+
+const BATCH_TOKENS: usize = 4096;
+
+/// The position before the last pool of the first epoch, by bisection.
+fn last_position(mixture: &Arc<Mixture>) -> Position {
+    let at = |pool| Position {
+        pool,
+        ..Position::START
+    };
+    let exists = |pool| Batches::new(mixture.clone(), BATCH_TOKENS, None, at(pool)).is_ok();
+    let (mut low, mut high) = (0, 1 << 40);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        match exists(middle) {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    at(low)
+}
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -53,14 +74,26 @@ fn main() -> Result<()> {
         let start = Instant::now();
         let dataset = Dataset::prepare(&text, &tokenizers, false, &Cache::new(folder.path()), &())?;
         let prepared = start.elapsed().as_secs_f64();
+        drop(dataset);
+        let start = Instant::now();
+        let dataset = Dataset::prepare(&text, &tokenizers, false, &Cache::new(folder.path()), &())?;
+        let opened = start.elapsed().as_secs_f64();
         let tokens = (dataset.tokens().source + dataset.tokens().target) as f64;
         ratios.push(bare / prepared);
+        let mixture = Arc::new(Mixture::of(dataset, 1));
+        let last = last_position(&mixture);
+        let start = Instant::now();
+        Batches::new(mixture, BATCH_TOKENS, None, last)?.next_batch(0)?;
+        let sought = start.elapsed().as_secs_f64();
         let _ = writeln!(
             out,
-            "round {round}: {:.2} M tokens/s prepared, {:.2} M tokens/s bare encode_batch, ratio {:.2}",
+            "round {round}: {:.2} M tokens/s prepared, {:.2} M tokens/s bare encode_batch, ratio {:.2}; \
+             opened in {:.1} ms, last batch after {:.1} ms more",
             tokens / prepared / 1e6,
             tokens / bare / 1e6,
             bare / prepared,
+            1e3 * opened,
+            1e3 * sought,
         );
     }
     ratios.sort_by(f64::total_cmp);

@@ -324,7 +324,7 @@ fn write(
     let mut encoder = Encoder::new(files, tokenizers, text.cleaner, text.tag.as_deref())?;
     let mut starts = vec![0];
     let mut read = 0;
-    let task = progress.start("encoding", None);
+    let task = progress.start(&format!("encoding {}", text.name()), None);
     text.for_each_chunk(duplicates.as_ref(), |chunk| {
         for checked in &chunk {
             while starts.len() <= checked.input {

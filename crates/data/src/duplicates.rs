@@ -23,7 +23,7 @@ impl Duplicates {
             path: folder.into(),
             source,
         };
-        let task = progress.start("looking for duplicates", None);
+        let task = progress.start(&format!("looking for duplicates in {}", text.name()), None);
         let mut hashes = BufWriter::new(tempfile::tempfile_in(folder).map_err(failed)?);
         let mut pairs = 0u64;
         text.for_each_chunk(None, |chunk| {

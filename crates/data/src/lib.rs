@@ -93,5 +93,5 @@ pub use paths::{Column, FilePair, Format, PathPair, Paths, Patterns, Table};
 pub use progress::{Progress, Task};
 pub use read::{Pair, Pairs};
 pub use sampler::{Batches, Position};
-pub use text_source::{Checked, TextSource};
+pub use text_source::{Checked, TextSource, name_of};
 pub use tokenizer::{EOS, PAD, Sample, Sampling, Tokenizer, Tokenizers, UNK};

@@ -141,8 +141,23 @@ impl TextSource<'_> {
         files.map(Into::into).collect()
     }
 
+    /// The corpus in a message.
+    pub fn name(&self) -> String {
+        name_of(&self.files())
+    }
+
     pub(crate) fn empty(&self) -> Error {
         let paths = self.files();
         Error::EmptyCorpus { paths }
+    }
+}
+
+/// The corpus of these files in a message: one or two of them, or the first and how many more there are.
+pub fn name_of(files: &[PathBuf]) -> String {
+    match files {
+        [] => "no files".into(),
+        [one] => one.display().to_string(),
+        [a, b] => format!("{} and {}", a.display(), b.display()),
+        [first, rest @ ..] => format!("{} and {} more", first.display(), rest.len()),
     }
 }

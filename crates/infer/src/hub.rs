@@ -29,16 +29,17 @@ pub fn local_file(path: &Path, progress: &dyn Progress) -> Result<PathBuf> {
     }
 }
 
-/// The file in one language of a corpus on the hub that a prefix names: `PREFIX.LANGUAGE`, or
-/// `PREFIX.LANGUAGE.gz` if there is no such file. `None` if the path is not one of the hub.
+/// The file in one language of a corpus on the hub that a prefix names: `PREFIX.LANGUAGE`, or with `.gz`, `.zst` or
+/// `.xz` if there is no such file. `None` if the path is not one of the hub.
 pub fn local_text(
     prefix: &Path,
     language: &str,
     progress: &dyn Progress,
 ) -> Result<Option<PathBuf>> {
-    let endings = [format!(".{language}"), format!(".{language}.gz")];
+    let endings = ["", ".gz", ".zst", ".xz"].map(|end| format!(".{language}{end}"));
+    let endings = endings.each_ref().map(String::as_str);
     match is_remote(prefix) {
-        true => remote::first_of(prefix, &[&endings[0], &endings[1]], progress).map(Some),
+        true => remote::first_of(prefix, &endings, progress).map(Some),
         false => Ok(None),
     }
 }

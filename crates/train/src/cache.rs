@@ -3,10 +3,10 @@
 use std::fmt;
 use std::path::Path;
 
-use attend_data::{Cache, CacheEntry, EntryKind};
+use attend_data::{Cache, CacheEntry, EntryKind, name_of};
 
 use crate::listing::{describe_age, table};
-use crate::{MemorySize, Result, corpora};
+use crate::{MemorySize, Result};
 
 /// What a cache folder holds.
 pub struct CacheListing(Vec<CacheEntry>);
@@ -44,7 +44,7 @@ fn cells(entry: &CacheEntry) -> [String; 6] {
         pairs.unwrap_or("-".into()),
         MemorySize(entry.bytes).rounded(),
         describe_age(entry.made.elapsed().unwrap_or_default()),
-        corpora::name(&entry.files),
+        name_of(&entry.files),
     ]
 }
 

@@ -121,7 +121,7 @@ impl Corpora {
         let mut corpora = Vec::new();
         for (text, (_, corpus)) in self.texts().iter().zip(&self.training) {
             let dataset = Dataset::prepare(text, tokenizers, with_text, &self.cache, &Bars)?;
-            tracing::info!("{}: {}", name(&text.files()), dataset.counts());
+            tracing::info!("{}: {}", text.name(), dataset.counts());
             corpora.push((Arc::new(dataset), corpus.clone()));
         }
         Ok(Mixture::new(corpora, self.seed))
@@ -178,14 +178,4 @@ pub(crate) fn cache_folder(config: &Config) -> PathBuf {
         beside.join("attend-cache")
     };
     config.data.cache.clone().unwrap_or_else(default)
-}
-
-/// A name for a corpus: its first file, and how many more there are.
-pub(crate) fn name(files: &[PathBuf]) -> String {
-    match files {
-        [] => "no files".into(),
-        [one] => one.display().to_string(),
-        [a, b] => format!("{} and {}", a.display(), b.display()),
-        [first, rest @ ..] => format!("{} and {} more", first.display(), rest.len()),
-    }
 }

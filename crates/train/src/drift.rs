@@ -232,6 +232,9 @@ mod tests {
         let full = config(|config| {
             let train = &mut config.train;
             (train.epochs, train.minutes, train.patience) = (Some(1), Some(1.0), Some(1));
+            (config.data.cache, config.data.clean.same) = (Some("c".into()), true);
+            config.data.augment.uppercase = 0.1;
+            config.data.corpora = vec![Default::default()];
             (config.data.valid, config.data.test) = (
                 Some(std::path::PathBuf::from("v").into()),
                 Some(std::path::PathBuf::from("t").into()),

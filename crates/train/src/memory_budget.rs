@@ -16,7 +16,7 @@ pub(crate) struct MemoryBudget {
 /// Bytes of the program itself, its threads and their buffers.
 const PROGRAM: u64 = 128 << 20;
 /// Bytes that hold the order of the next batches. The data itself is mapped, not held.
-const ORDER: u64 = 4 << 20;
+const ORDER: u64 = 2 << 20;
 
 impl MemoryBudget {
     /// The memory of the config's model with these vocabularies.

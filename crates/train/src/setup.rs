@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use attend_data::{Augmenter, Batches, Dataset, Mixture, Tokenizers};
+use attend_data::{Augmenter, Batches, Dataset, Mixture, TextSource, Tokenizers};
 use attend_infer::run::{Checkpoint, Provenance, RunFolder, TrainerState};
 use attend_infer::vocabularies;
 use attend_model::{Seq2Seq, Vocabularies, Weights};
@@ -12,7 +12,7 @@ use candle_core::{Device, Tensor};
 use crate::batcher::Batcher;
 use crate::compute::Compute;
 use crate::config::Config;
-use crate::corpora::{self, Corpora};
+use crate::corpora::Corpora;
 use crate::freeze::Freeze;
 use crate::init::Init;
 use crate::judge::Judge;
@@ -103,7 +103,7 @@ impl Setup {
         let validator = validator.transpose()?;
         let validation = validator.as_ref().map(Validator::dataset);
         let texts = corpora.texts();
-        let names = texts.iter().map(|text| corpora::name(&text.files()));
+        let names = texts.iter().map(TextSource::name);
         let hashes = training.datasets().map(|data| data.fingerprint().into());
         let named = names.zip(hashes).collect();
         let inputs = texts.iter().map(|text| {

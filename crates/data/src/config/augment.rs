@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct AugmentConfig {
     /// BPE tokenizers: the probability of leaving out a merge, on both sides (Provilkov et al. 2020). 0.1 is usual.
     #[serde(skip_serializing_if = "is_zero")]
-    #[schemars(range(min = 0, max = 1))]
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub subword_dropout: f64,
     /// Unigram tokenizers: draws the segmentation of a sentence, on both sides, with its probability to the power
     /// of this, normalised (Kudo 2018). 0.2 is usual; 0 turns it off.
@@ -19,7 +19,7 @@ pub struct AugmentConfig {
     pub subword_alpha: f64,
     /// The probability of replacing a source token by `<unk>`.
     #[serde(skip_serializing_if = "is_zero")]
-    #[schemars(range(min = 0, max = 1))]
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub word_dropout: f64,
     /// The share of pairs that are put in upper case.
     #[serde(skip_serializing_if = "is_zero")]

@@ -52,8 +52,9 @@ fn open(folder: &Path) -> Result<Tokenizers> {
 /// The pairs that a tokenizer is trained on, of those that no filter drops.
 fn draw(config: &TokenizerConfig, texts: &[TextSource], progress: &dyn Progress) -> Result<Sample> {
     let mut sample = Sample::new(config.sample);
-    let task = progress.start("reading text for a tokenizer", None);
     for text in texts {
+        let what = format!("reading {} for a tokenizer", text.name());
+        let task = progress.start(&what, None);
         let before = sample.seen();
         text.for_each_chunk(None, |chunk| {
             for checked in chunk.iter().filter(|checked| checked.dropped.is_none()) {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use attend_data::{BadLines, Dataset, Mixture};
+use attend_data::{BadLines, Dataset, Mixture, name_of};
 use attend_infer::run::{RunFolder, TrainerState};
 use attend_model::Weights;
 
@@ -16,7 +16,7 @@ pub use report::{CorpusReport, Dropped, Problem, Report, Stage, Timing};
 
 use crate::compute::Compute;
 use crate::config::Config;
-use crate::corpora::{self, Corpora};
+use crate::corpora::Corpora;
 use crate::open::check_unused;
 use crate::setup::Setup;
 use crate::storage::{self, Lock};
@@ -103,7 +103,7 @@ fn corpus_report(files: Vec<PathBuf>, dataset: &Dataset) -> CorpusReport {
     CorpusReport {
         name: match files.is_empty() {
             true => "validation".into(),
-            false => corpora::name(&files),
+            false => name_of(&files),
         },
         files,
         counts: dataset.counts().clone(),

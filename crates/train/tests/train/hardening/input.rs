@@ -8,7 +8,7 @@ fn an_overlong_validation_line_is_left_out_and_counted() {
     tiny.edit("steps = 60", "steps = 25");
     add_line(&tiny, "valid", 200_000);
     let talk = talk_of(&tiny, 60, &RUN);
-    let report = "kept 10 of 11 pairs, skipped 0 with an empty side and 1 that are too long";
+    let report = "kept 10 of 11 pairs; dropped 1 longer than data.max_length";
     assert!(talk.contains(report), "{talk}");
     assert!(talk.contains("step 25 · valid loss"), "{talk}");
 }

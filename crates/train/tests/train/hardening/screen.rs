@@ -10,7 +10,7 @@ fn each_phase_before_training_is_announced() {
     for phase in [
         "reading train.a and train.b",
         "training a tokenizer on 240 lines",
-        "encoding 120 pairs",
+        "encoding train.a and train.b",
     ] {
         assert!(talk.contains(phase), "{phase}: {talk}");
     }
