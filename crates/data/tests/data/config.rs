@@ -131,7 +131,7 @@ fn missing_files_are_named_before_any_file_is_read() {
     };
     assert_eq!(
         refused(|c| c.target = "fr".into()),
-        "no such file: t.fr (nor t.fr.gz)"
+        "no such file: t.fr (nor t.fr.gz, t.fr.zst, t.fr.xz)"
     );
     assert!(refused(|c| c.valid = Some("v".into())).starts_with("no such file: v.en"));
     assert_eq!(

@@ -1,14 +1,9 @@
-use crate::{folder, message, prefix};
+use crate::{folder, gzip, message, prefix};
 use attend_data::{Corpus, Error, FilePair, PathPair, Paths};
 
 #[test]
 fn a_prefix_finds_plain_and_gzip_files_and_keeps_its_dots() {
-    let gz = {
-        use std::io::Write;
-        let mut e = flate2::write::GzEncoder::new(Vec::new(), Default::default());
-        e.write_all(b"eins\nzwei\n").unwrap();
-        e.finish().unwrap()
-    };
+    let gz = gzip(b"eins\nzwei\n");
     let dir = folder(&[("v1.2.en", b"one\ntwo\n"), ("v1.2.de.gz", &gz)]);
     let corpus = Corpus::read(&prefix(&dir, "v1.2").into(), "en", "de", &()).unwrap();
     assert_eq!(corpus.source, ["one", "two"]);
@@ -62,6 +57,29 @@ fn unequal_line_counts_are_refused_with_both_counts() {
 }
 
 #[test]
+fn a_blank_last_line_counts() {
+    let dir = folder(&[("train.en", b"1\n2\n\n"), ("train.de", b"1\n2\n")]);
+    let error = Corpus::read(&prefix(&dir, "train").into(), "en", "de", &()).unwrap_err();
+    assert_eq!(
+        message(&error, &dir),
+        "train.en has 3 lines but train.de has 2"
+    );
+    let error = Corpus::read(&prefix(&dir, "train").into(), "de", "en", &()).unwrap_err();
+    assert_eq!(
+        message(&error, &dir),
+        "train.de has 2 lines but train.en has 3"
+    );
+}
+
+#[test]
+fn a_bad_line_is_an_error() {
+    let dir = folder(&[("t.en", b"1\n2\0\n3\n"), ("t.de", b"1\n2\n3\n")]);
+    let error = Corpus::read(&prefix(&dir, "t").into(), "en", "de", &()).unwrap_err();
+    assert_eq!(message(&error, &dir), "t.en:2: a NUL character");
+    assert!(error.hint().unwrap().contains("data.bad_lines"));
+}
+
+#[test]
 fn unequal_counts_in_two_corpora_do_not_cancel_each_other() {
     let dir = folder(&[
         ("a.en", b"1\n2\n"),
@@ -80,7 +98,7 @@ fn a_missing_file_is_named_with_all_names_that_were_tried() {
     let error = Corpus::read(&prefix(&dir, "train").into(), "en", "de", &()).unwrap_err();
     assert_eq!(
         message(&error, &dir),
-        "no such file: train.de (nor train.de.gz)"
+        "no such file: train.de (nor train.de.gz, train.de.zst, train.de.xz)"
     );
     let relative = Corpus::read(&"nowhere/train".into(), "en", "de", &()).unwrap_err();
     assert!(relative.hint().unwrap().contains("relative to the folder"));

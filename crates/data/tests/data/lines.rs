@@ -1,21 +1,13 @@
-use crate::{folder, message, strings};
+use crate::{folder, gzip, message, strings, xz, zstd};
 use attend_data::{Error, Lines, MAX_LINE_BYTES, Result};
-use flate2::{Compression, write::GzEncoder};
-use std::io::Write;
 use std::path::Path;
 
 fn read_lines(path: impl AsRef<Path>) -> Result<Vec<String>> {
     Lines::open(path)?.collect()
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
-
 fn check(bytes: &[u8], expected: &[&str]) {
-    for bytes in [bytes.to_vec(), gzip(bytes)] {
+    for bytes in [bytes.to_vec(), gzip(bytes), zstd(bytes), xz(bytes)] {
         let dir = folder(&[("text", &bytes)]);
         let lines = read_lines(dir.path().join("text")).unwrap();
         assert_eq!(lines, strings(expected), "{bytes:?}");
@@ -66,42 +58,6 @@ fn only_a_line_feed_ends_a_line() {
 }
 
 #[test]
-fn concatenated_gzip_members_are_read_to_the_end() {
-    let mut bytes = gzip(b"a\nb");
-    bytes.extend(gzip(b"c\nd\n"));
-    let dir = folder(&[("text", &bytes)]);
-    let lines = read_lines(dir.path().join("text")).unwrap();
-    assert_eq!(lines, ["a", "bc", "d"]);
-}
-
-#[test]
-fn a_truncated_gzip_file_is_an_error_that_names_it() {
-    let text: String = (0..5000).map(|i| format!("{}\n", i * 7919)).collect();
-    let whole = gzip(text.as_bytes());
-    for size in [5, 20, whole.len() / 2, whole.len() - 9, whole.len() - 1] {
-        let (error, message) = error(&whole[..size]);
-        assert!(
-            matches!(error, Error::DamagedGzip { .. }),
-            "{size}: {error}"
-        );
-        assert!(message.starts_with("text: damaged gzip data after line "));
-        assert!(error.hint().unwrap().contains("gzip -t"));
-    }
-}
-
-#[test]
-fn a_gzip_file_with_a_wrong_checksum_or_other_data_after_it_is_an_error() {
-    let mut wrong = gzip(b"a\nb\n");
-    let crc = wrong.len() - 8;
-    wrong[crc] ^= 1;
-    assert!(matches!(error(&wrong).0, Error::DamagedGzip { .. }));
-
-    let mut junk = gzip(b"a\nb\n");
-    junk.extend(b"junk that is no gzip member");
-    assert!(matches!(error(&junk).0, Error::DamagedGzip { .. }));
-}
-
-#[test]
 fn invalid_utf8_is_an_error_with_file_and_line() {
     let (error, message) = error(b"good\n\xc3\xa4 good\nbad \xc3\nnever read\n");
     assert_eq!(message, "text:3: not valid UTF-8");
@@ -135,11 +91,80 @@ fn a_line_that_is_too_long_is_an_error() {
 }
 
 #[test]
-fn there_are_no_lines_after_an_error() {
-    let mut lines = Lines::new(&b"a\n\xff\nb\n"[..], "text").unwrap();
-    assert_eq!(lines.next().unwrap().unwrap(), "a");
-    assert!(lines.next().unwrap().is_err());
+fn the_lines_go_on_after_a_bad_line() {
+    let long = "x".repeat(3 * MAX_LINE_BYTES);
+    let text = [b"a\n\xff\nb\n".as_slice(), long.as_bytes(), b"\nc"].concat();
+    for bytes in [text.clone(), gzip(&text), zstd(&text), xz(&text)] {
+        let lines = Lines::new(std::io::Cursor::new(bytes), "text").unwrap();
+        let lines: Vec<String> = lines
+            .map(|line| line.unwrap_or_else(|error| error.to_string()))
+            .collect();
+        let expected = [
+            "a",
+            "text:2: not valid UTF-8",
+            "b",
+            "text:4: the line has more than 1048576 bytes",
+            "c",
+        ];
+        assert_eq!(lines, expected);
+    }
+}
+
+#[test]
+fn a_line_that_is_too_long_at_the_end_is_the_last_one() {
+    for extra in [1, 2, 3, 4, 5, MAX_LINE_BYTES] {
+        for start in ["", "\u{feff}", "first\n"] {
+            let text = format!("{start}{}", "x".repeat(MAX_LINE_BYTES + extra));
+            let lines = Lines::new(std::io::Cursor::new(text), "text").unwrap();
+            let errors = lines.filter(|line| line.is_err()).count();
+            assert_eq!(errors, 1, "{extra} {start:?}");
+        }
+    }
+}
+
+#[test]
+fn the_rest_of_an_endless_line_is_not_stored() {
+    let line = std::io::Read::take(std::io::repeat(b'x'), 1 << 30);
+    let text = std::io::Read::chain(line, &b"\nb\n"[..]);
+    let mut lines = Lines::new(text, "text").unwrap();
+    assert!(matches!(
+        lines.next(),
+        Some(Err(Error::LongLine { line: 1, .. }))
+    ));
+    assert_eq!(lines.next().unwrap().unwrap(), "b");
     assert!(lines.next().is_none());
+}
+
+#[test]
+fn there_are_no_lines_after_a_read_that_failed() {
+    struct Broken;
+    impl std::io::Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("unplugged"))
+        }
+    }
+    let text = std::io::Read::chain(&b"a\nb"[..], Broken);
+    let mut lines = Lines::new(text, "text").unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "a");
+    assert!(matches!(lines.next(), Some(Err(Error::Io { .. }))));
+    assert!(lines.next().is_none());
+}
+
+#[test]
+fn a_short_line_is_given_before_more_is_typed() {
+    struct Terminal(Vec<&'static [u8]>);
+    impl std::io::Read for Terminal {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            assert!(!self.0.is_empty(), "read too far");
+            let typed = self.0.remove(0);
+            buffer[..typed.len()].copy_from_slice(typed);
+            Ok(typed.len())
+        }
+    }
+    for typed in [&b"\n"[..], b"a\n", b"(\n", b"P*\n", b"\x1f\n"] {
+        let mut lines = Lines::new(Terminal(vec![typed]), "terminal").unwrap();
+        assert_eq!(lines.next().unwrap().unwrap().len(), typed.len() - 1);
+    }
 }
 
 #[test]
