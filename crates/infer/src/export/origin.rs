@@ -1,6 +1,6 @@
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use attend_data::{Lines, Paths};
+use attend_data::Paths;
 use serde::Deserialize;
 use toml::Table;
 
@@ -73,9 +73,9 @@ impl Origin {
         let valid = self.config.get("data")?.get("valid")?.clone();
         let paths: Paths = valid.try_into().ok()?;
         let (source, target) = self.languages()?;
-        let files = paths.resolve(source, target).ok()?;
-        let path: PathBuf = files.into_iter().next()?.source;
-        let lines = Lines::open(&path).ok()?.take(SAMPLE);
+        let inputs = paths.resolve(source, target).ok()?;
+        let pairs = inputs.first()?.open().ok()?.take(SAMPLE);
+        let lines = pairs.map(|pair| pair.map(|pair| pair.source));
         lines.collect::<std::result::Result<_, _>>().ok()
     }
 }
