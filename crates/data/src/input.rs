@@ -1,6 +1,8 @@
 //! The files of a corpus, once they are found.
 
+use crate::compression::Content;
 use crate::{Column, Error, FilePair, Format, Pairs, Result, read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// One file, or two files of parallel text, and how pairs are read from it.
@@ -32,35 +34,55 @@ pub struct Columns {
     pub languages: (String, String),
 }
 
+impl Columns {
+    /// The pairs of a reader, such as a file in memory. `name` is used in errors. Parallel text and Parquet cannot be
+    /// read in this way.
+    pub fn read(
+        &self,
+        format: Format,
+        reader: impl Read + Send + 'static,
+        name: impl Into<PathBuf>,
+    ) -> Result<Pairs> {
+        self.of_content(format, Content::new(reader, name)?)
+    }
+
+    fn of_content(&self, format: Format, content: Content) -> Result<Pairs> {
+        let path = content.path.display();
+        match format {
+            Format::Tsv => read::tsv::read(content, self),
+            Format::Jsonl => Ok(read::jsonl::read(content, self)),
+            Format::Tmx => read::tmx::read(content, self),
+            Format::Parquet => Err(Error::Unreadable {
+                problem: format!("{path}: this build does not read Parquet"),
+                hint: "build with `--features parquet`".into(),
+            }),
+            Format::Text => Err(Error::Unreadable {
+                problem: format!("{path}: parallel text has two files"),
+                hint: "give both files as `source` and `target`".into(),
+            }),
+        }
+    }
+}
+
 impl Input {
     /// The pairs, in the order of the file.
     ///
     /// A line that cannot be read is an error for which [`crate::Error::is_bad_line`] is true; the next pair can be
     /// read after it. Any other error is the last item.
     pub fn open(&self) -> Result<Pairs> {
-        let (path, format, columns) = match self {
-            Self::Text(files) => return read::text::open(files),
+        match self {
+            Self::Text(files) => read::text::open(files),
+            #[cfg(feature = "parquet")]
+            Self::Table {
+                path,
+                format: Format::Parquet,
+                columns,
+            } => read::parquet::open(path, columns),
             Self::Table {
                 path,
                 format,
                 columns,
-            } => (path, format, columns),
-        };
-        match format {
-            Format::Tsv => read::tsv::open(path, columns),
-            Format::Jsonl => read::jsonl::open(path, columns),
-            Format::Tmx => read::tmx::open(path, columns),
-            #[cfg(feature = "parquet")]
-            Format::Parquet => read::parquet::open(path, columns),
-            #[cfg(not(feature = "parquet"))]
-            Format::Parquet => Err(Error::Unreadable {
-                problem: format!("{}: this build does not read Parquet", path.display()),
-                hint: "build with `--features parquet`".into(),
-            }),
-            Format::Text => Err(Error::Unreadable {
-                problem: format!("{}: parallel text has two files", path.display()),
-                hint: "give both files as `source` and `target`".into(),
-            }),
+            } => columns.of_content(*format, Content::open(path)?),
         }
     }
 

@@ -34,7 +34,7 @@ impl Lines {
         Content::new(reader, name).map(Self::of)
     }
 
-    fn of(content: Content) -> Self {
+    pub(crate) fn of(content: Content) -> Self {
         Self {
             content,
             read: 0,

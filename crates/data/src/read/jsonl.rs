@@ -1,18 +1,18 @@
 //! JSON lines: one object on each line.
 
 use super::{Pairs, bad, on_one_line, pair};
+use crate::compression::Content;
 use crate::input::Columns;
-use crate::{Column, Lines, Result};
+use crate::{Column, Lines};
 use serde_json::Value;
-use std::path::Path;
 
-pub(crate) fn open(path: &Path, columns: &Columns) -> Result<Pairs> {
-    let mut lines = Lines::open(path)?;
+pub(crate) fn read(content: Content, columns: &Columns) -> Pairs {
+    let path = content.path.clone();
+    let mut lines = Lines::of(content);
     let (source, target) = (&columns.languages.0, &columns.languages.1);
     let mut source = Field::new(&columns.source, source);
     let mut target = Field::new(&columns.target, target);
-    let path = path.to_path_buf();
-    Ok(Box::new(std::iter::from_fn(move || {
+    Box::new(std::iter::from_fn(move || {
         let line = lines.next()?;
         let number = lines.count_read() as u64;
         Some(line.and_then(|line| {
@@ -29,7 +29,7 @@ pub(crate) fn open(path: &Path, columns: &Columns) -> Result<Pairs> {
             let (source, target) = sides().map_err(|problem| bad(&path, number, problem))?;
             pair(&path, number, on_one_line(source), on_one_line(target))
         }))
-    })))
+    }))
 }
 
 /// The field of one side: the names that it can have. The first record that has one of them decides.

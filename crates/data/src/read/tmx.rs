@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 /// Maximum number of elements inside each other. A segment of TMX has about ten.
 const MAX_DEPTH: usize = 256;
 
-pub(crate) fn open(path: &Path, columns: &Columns) -> Result<Pairs> {
+pub(crate) fn read(content: Content, columns: &Columns) -> Result<Pairs> {
     let Content {
         reader,
         path,
         compression,
-    } = Content::open(path)?;
+    } = content;
     let kind = compression.map_or("TMX", |compression| compression.name());
     let language = |column: &Option<Column>, language: &str| match column {
         Some(Column::Name(name)) => name.clone(),

@@ -1,12 +1,13 @@
 //! TSV: columns that are separated by tabs. There is no quoting: a quotation mark is text.
 
 use super::{Pairs, bad, pair};
+use crate::compression::Content;
 use crate::input::Columns;
 use crate::{Column, Error, Lines, Result};
-use std::path::Path;
 
-pub(crate) fn open(path: &Path, columns: &Columns) -> Result<Pairs> {
-    let mut lines = Lines::open(path)?;
+pub(crate) fn read(content: Content, columns: &Columns) -> Result<Pairs> {
+    let path = content.path.clone();
+    let mut lines = Lines::of(content);
     let header = match columns.header {
         false => None,
         true => match lines.next().transpose()? {
@@ -34,7 +35,6 @@ pub(crate) fn open(path: &Path, columns: &Columns) -> Result<Pairs> {
         find(&columns.source, 0, source)?,
         find(&columns.target, 1, target)?,
     ];
-    let path = path.to_path_buf();
     Ok(Box::new(std::iter::from_fn(move || {
         let line = lines.next()?;
         let number = lines.count_read() as u64;

@@ -7,6 +7,7 @@ use attend_data::{
 };
 
 use super::fixture::TOKENIZERS;
+use super::gzip::is_compressed;
 
 /// Two files of a corpus with a form feed between them, which become batches.
 pub(super) fn run(bytes: &[u8]) {
@@ -41,7 +42,7 @@ pub(super) fn run(bytes: &[u8]) {
 fn lines(file: &[u8]) -> Result<Vec<String>, Error> {
     let lines = Lines::new(Cursor::new(file.to_vec()), "corpus.txt")?;
     let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
-    if !file.starts_with(&[0x1f, 0x8b]) {
+    if !is_compressed(file) {
         let text = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
         let ends = text.iter().filter(|&&byte| byte == b'\n').count();
         let unended = !text.is_empty() && !text.ends_with(b"\n");

@@ -3,7 +3,8 @@
 //! | target | reads |
 //! |---|---|
 //! | `config`, `set` | a config file; `--set` |
-//! | `corpus`, `gzip` | the lines of a text, plain or compressed |
+//! | `corpus`, `gzip`, `zstd`, `xz` | the lines of a text, plain or compressed |
+//! | `tsv`, `jsonl`, `tmx` | a corpus in one file |
 //! | `encode`, `train_tokenizer`, `train_unigram` | text that is encoded, or that a tokenizer is trained on |
 //! | `tokenizer` | `tokenizer.json` |
 //! | `sentencepiece`, `vocab` | a model of SentencePiece; `vocab.json` of a MarianMT model |
@@ -28,19 +29,24 @@ mod generation_config;
 mod gzip;
 mod heatmap;
 mod hub_config;
+mod jsonl;
 mod manifest;
 mod metrics;
 mod provenance;
 mod safetensors;
 mod sentencepiece;
 mod set;
+mod tmx;
 mod tokenizer;
 mod torch_bin;
 mod train_tokenizer;
 mod train_unigram;
 mod trainer_state;
+mod tsv;
 mod vocab;
 mod weights_index;
+mod xz;
+mod zstd;
 
 use crate::Target;
 
@@ -56,6 +62,11 @@ pub const TARGETS: &[Target] = targets![
     set,
     corpus,
     gzip,
+    zstd,
+    xz,
+    tsv,
+    jsonl,
+    tmx,
     encode,
     train_tokenizer,
     train_unigram,

@@ -73,8 +73,8 @@ impl Origin {
         let valid = self.config.get("data")?.get("valid")?.clone();
         let paths: Paths = valid.try_into().ok()?;
         let (source, target) = self.languages()?;
-        let files = paths.resolve(source, target).ok()?;
-        let pairs = files.first()?.open().ok()?.take(SAMPLE);
+        let inputs = paths.resolve(source, target).ok()?;
+        let pairs = inputs.first()?.open().ok()?.take(SAMPLE);
         let lines = pairs.map(|pair| pair.map(|pair| pair.source));
         lines.collect::<std::result::Result<_, _>>().ok()
     }
