@@ -17,7 +17,10 @@
 //! | `batch` | sentence pairs packed for a model |
 //!
 //! ```
-//! use attend_data::{Batches, Corpus, Dataset, Keep, Position, TokenizerConfig, Tokenizers};
+//! use attend_data::{
+//!     Batches, CleanConfig, Cleaner, Corpus, Dataset, HeldOut, Mixture, Position, TokenizerConfig,
+//!     Tokenizers,
+//! };
 //! use std::sync::Arc;
 //!
 //! # fn main() -> attend_data::Result<()> {
@@ -27,14 +30,15 @@
 //! )?;
 //! let config = TokenizerConfig { vocab_size: 100, ..Default::default() };
 //! let tokenizers = Tokenizers::train(&config, &corpus, &())?;
-//! let keep = Keep::ToTrain { max_length: 256 };
-//! let (dataset, report) = Dataset::encode(&corpus, &tokenizers, keep, &())?;
-//! assert_eq!(report.kept, 2);
+//! let cleaner = Cleaner::new(&CleanConfig::default(), "en", "de", 256, HeldOut::new())?;
+//! let dataset = Dataset::encode(&corpus, &tokenizers, &cleaner)?;
+//! assert_eq!(dataset.counts().kept, 2);
 //!
-//! let mut batches = Batches::new(Arc::new(dataset), 4096, 1, Position::START)?;
-//! let (batch, position) = batches.next_batch();
+//! let mixture = Arc::new(Mixture::of(dataset, 1));
+//! let mut batches = Batches::new(mixture, 4096, None, Position::START)?;
+//! let (batch, position) = batches.next_batch(0)?; // of step 0
 //! assert_eq!(batch.pairs.len(), 2);
-//! assert_eq!(position, Position { epoch: 1, index: 0 }); // the epoch has one batch
+//! assert_eq!(position, Position::START.next_epoch()); // the epoch has one batch
 //! # Ok(())
 //! # }
 //! ```
