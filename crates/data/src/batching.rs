@@ -55,35 +55,63 @@ impl Epoch {
 /// There are as few batches as possible, and they are about equally large: a small batch at the end would have as
 /// much influence on the model as the others.
 pub(crate) fn cut(lengths: &[Lengths], batch_tokens: usize) -> Vec<Range<usize>> {
-    let fewest = cut_greedily(lengths, batch_tokens);
+    let fewest = cut_greedily(lengths, batch_tokens).len();
     let (mut too_small, mut enough) = (0, batch_tokens);
     while enough - too_small > 1 {
         let middle = too_small + (enough - too_small) / 2;
-        match cut_greedily(lengths, middle).len() > fewest.len() {
+        match cut_greedily(lengths, middle).len() > fewest {
             true => too_small = middle,
             false => enough = middle,
         }
     }
-    cut_greedily(lengths, enough)
+    cut_evenly(lengths, enough)
+}
+
+/// As few batches as possible. What they have less than `batch_tokens` is spread over all of them.
+fn cut_evenly(lengths: &[Lengths], batch_tokens: usize) -> Vec<Range<usize>> {
+    // A batch can end nowhere after its end here, where the last batch is the small one ...
+    let latest = cut_greedily(lengths, batch_tokens);
+    let count = latest.len();
+    // ... and nowhere before this, where the first one is: the rest would not fit into the other batches.
+    let mut earliest = vec![lengths.len()];
+    while let Some(&end @ 1..) = earliest.last() {
+        earliest.push(end - fill(lengths[..end].iter().rev(), batch_tokens));
+    }
+    earliest.reverse();
+    let mut batches = Vec::with_capacity(count);
+    let mut start = 0;
+    for (k, latest) in latest.iter().enumerate() {
+        let earliest = earliest[k + 1];
+        let moved = (latest.end - earliest) as u128 * (k as u128 + 1) / count as u128;
+        let most = start + fill(lengths[start..].iter(), batch_tokens);
+        let end = (latest.end - moved as usize).min(most);
+        batches.push(start..end);
+        start = end;
+    }
+    batches
 }
 
 /// Starts a new batch when the next pair would exceed `batch_tokens` on either side.
 fn cut_greedily(lengths: &[Lengths], batch_tokens: usize) -> Vec<Range<usize>> {
     let mut batches = Vec::new();
-    let (mut start, mut source, mut target) = (0, 0, 0);
-    for (end, next) in lengths.iter().enumerate() {
-        let over = (source + next.source).max(target + next.target) > batch_tokens;
-        if over && end > start {
-            batches.push(start..end);
-            (start, source, target) = (end, 0, 0);
-        }
-        source += next.source;
-        target += next.target;
-    }
-    if start < lengths.len() {
-        batches.push(start..lengths.len());
+    let mut start = 0;
+    while start < lengths.len() {
+        let end = start + fill(lengths[start..].iter(), batch_tokens);
+        batches.push(start..end);
+        start = end;
     }
     batches
+}
+
+/// How many of the next pairs fit into a batch. The first always does.
+fn fill<'a>(pairs: impl Iterator<Item = &'a Lengths>, batch_tokens: usize) -> usize {
+    let (mut source, mut target) = (0, 0);
+    let fits = |pair: &&Lengths| {
+        source += pair.source;
+        target += pair.target;
+        source.max(target) <= batch_tokens
+    };
+    pairs.take_while(fits).count().max(1)
 }
 
 /// Batches for sequences of these lengths, from short to long. Each is a list of indices into
@@ -135,6 +163,16 @@ mod tests {
             let (least, most) = (*sizes.iter().min().unwrap(), *sizes.iter().max().unwrap());
             assert!(most <= budget && 4 * least >= 3 * most, "{sizes:?}");
         }
+        let equal = [Lengths {
+            source: 20,
+            target: 20,
+        }; 641];
+        let sizes = cut(&equal, 220).into_iter().map(|range| range.len());
+        assert_eq!(sizes.clone().count(), 59);
+        assert!(
+            sizes.clone().all(|size| [10, 11].contains(&size)),
+            "{sizes:?}"
+        );
         assert_eq!(cut(&lengths, usize::MAX), [0..1000]);
         assert_eq!(cut(&lengths, 1).len(), 1000);
         assert!(cut(&[], 5).is_empty());

@@ -11,6 +11,7 @@ use crate::{
 };
 use attend_batch::Packed;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -94,14 +95,26 @@ impl Dataset {
         };
         let mut encoder = Encoder::new(files, tokenizers, cleaner, None)?;
         let pairs = corpus.source.iter().zip(&corpus.target);
-        let checked = pairs.zip(1..).map(|((source, target), line)| Checked {
-            dropped: cleaner.check_text(source, target),
-            pair: Pair {
-                source: source.clone(),
-                target: target.clone(),
-                line,
-            },
-            input: 0,
+        let mut seen = HashSet::new();
+        let checked = pairs.zip(1..).map(|((source, target), line)| {
+            let (source, target) = (cleaner.normalize(source), cleaner.normalize(target));
+            let mut dropped = cleaner.check_text(&source, &target);
+            if dropped.is_none()
+                && cleaner.drops_duplicates()
+                && !seen.insert((source.clone(), target.clone()))
+            {
+                dropped = Some(Reason::Duplicate);
+            }
+            let (source, target) = (source.into_owned(), target.into_owned());
+            Checked {
+                pair: Pair {
+                    source,
+                    target,
+                    line,
+                },
+                input: 0,
+                dropped,
+            }
         });
         let failed = |source| Error::Write {
             path: "memory".into(),
@@ -180,7 +193,8 @@ impl Dataset {
         let side = |rows: &Rows, meta: &SideMeta| {
             let ids: Vec<u32> = rows.ids(i)?.collect();
             let fit = ids.iter().all(|id| u64::from(*id) < meta.vocab_size);
-            fit.then_some(ids)
+            let allowed = 1..=meta.longest; // at least `</s>`
+            (fit && allowed.contains(&(ids.len() as u64))).then_some(ids)
         };
         let source = side(&self.source, &self.meta.source);
         let target = side(&self.target, &self.meta.target);
@@ -283,7 +297,10 @@ impl Dataset {
         let n = self.ordinal(i);
         let input = self.meta.starts.partition_point(|start| *start <= n);
         let input = input.saturating_sub(1);
-        (input, n - self.meta.starts.get(input).unwrap_or(&0))
+        (
+            input,
+            n.saturating_sub(*self.meta.starts.get(input).unwrap_or(&0)),
+        )
     }
 }
 

@@ -97,7 +97,11 @@ impl Batches {
     pub fn next_batch(&mut self, step: u64) -> Result<(Batch, Position)> {
         let stage = self.mixture.stage_at(step);
         if stage != self.position.stage {
-            let position = self.position.next_epoch();
+            let has_begun = self.position.pool > 0 || self.position.index > 0;
+            let position = match has_begun {
+                true => self.position.next_epoch(),
+                false => self.position, // the last epoch ended just before
+            };
             self.go_to(Position { stage, ..position });
         }
         let batch = self.batch(&self.pool[self.position.index as usize])?;

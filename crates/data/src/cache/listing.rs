@@ -1,9 +1,10 @@
 //! What a cache folder holds, and removing it.
 
+use super::lock::Lock;
 use super::{Cache, LOCK, META, PARTIAL, remove_folder};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -56,8 +57,13 @@ impl Cache {
             let mut entries = Vec::new();
             for file in fs::read_dir(self.folder())? {
                 let path = file?.path();
-                if let Some(key) = key_of(&path) {
-                    entries.push(entry(key, &path)?);
+                let Some(key) = key_of(&path).filter(|_| path.is_dir()) else {
+                    continue;
+                };
+                match entry(key, &path) {
+                    // It was removed or moved to its place meanwhile.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    entry => entries.push(entry?),
                 }
             }
             entries.sort_by(|a: &CacheEntry, b| a.key.cmp(&b.key));
@@ -74,21 +80,18 @@ impl Cache {
     pub fn remove(&self, key: &str) -> Result<bool> {
         let name = key.strip_suffix(&format!(".{PARTIAL}")).unwrap_or(key);
         let path = self.folder().join(key);
-        if key_of(&path).is_none() || !path.is_dir() {
+        // A key with a folder in it would be an entry of another cache.
+        if key_of(Path::new(key)) != Some(key) || !path.is_dir() {
             return Err(Error::NoEntry {
                 folder: self.folder().into(),
                 key: key.into(),
             });
         }
         let remove = || {
-            let lock_path = self.path(name, LOCK);
-            if let Ok(lock) = File::open(&lock_path)
-                && lock.try_lock().is_err()
-            {
+            let Some(_lock) = Lock::try_now(&self.path(name, LOCK))? else {
                 return Ok(false);
-            }
+            };
             remove_folder(&path)?;
-            let _ = fs::remove_file(lock_path);
             Ok(true)
         };
         remove().map_err(|source: io::Error| Error::Write {

@@ -5,6 +5,7 @@
 
 mod bytes;
 mod listing;
+mod lock;
 mod rows;
 mod stamp;
 
@@ -13,6 +14,7 @@ pub use listing::{CacheEntry, EntryKind};
 pub(crate) use rows::{PARTS, Rows, RowsWriter, Shape};
 
 use crate::{Error, Progress, Result};
+use lock::Lock;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -67,7 +69,7 @@ impl Cache {
         };
         fs::create_dir_all(&self.folder).map_err(failed(&self.folder))?;
         let lock_path = self.path(key, LOCK);
-        let _lock = lock(&lock_path, progress).map_err(failed(&lock_path))?;
+        let _lock = Lock::wait(&lock_path, progress).map_err(failed(&lock_path))?;
         // Another process may have made it in the meantime.
         if let Some(entry) = self.try_open(&place, &open) {
             return Ok(entry);
@@ -89,8 +91,6 @@ impl Cache {
             File::open(&self.folder)?.sync_all()
         };
         publish().map_err(failed(&place))?;
-        // Whoever waits for the lock, or comes later, finds the entry.
-        let _ = fs::remove_file(&lock_path);
         open(&place)
     }
 
@@ -107,23 +107,6 @@ impl Cache {
             }
         }
     }
-}
-
-/// Waits until no other process makes the same entry.
-fn lock(path: &Path, progress: &dyn Progress) -> io::Result<File> {
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)?;
-    match file.try_lock() {
-        Ok(()) => return Ok(file),
-        Err(fs::TryLockError::WouldBlock) => {}
-        Err(fs::TryLockError::Error(error)) => return Err(error),
-    }
-    let _task = progress.start("waiting for another process to prepare the data", None);
-    file.lock()?;
-    Ok(file)
 }
 
 /// Removes a folder and what it holds, if it is there.

@@ -221,7 +221,8 @@ mod tests {
 
     #[test]
     fn damage_is_found_and_does_not_panic() {
-        let mut writer = RowsWriter::<Vec<u8>>::new(Default::default(), Shape::of_ids(100, 9));
+        let files: [Vec<u8>; 3] = Default::default();
+        let mut writer = RowsWriter::new(files, Shape::of_ids(100, 9));
         for i in 0..100 {
             writer.push_ids(&[i, i]).unwrap();
         }

@@ -61,10 +61,11 @@ impl Cache {
             if let Some(known) = read_note(&note).filter(|known| known.stamp == stamp) {
                 return Ok(known.sha256);
             }
+            let settled = stamp.is_settled(); // before it is read
             let sha256 = digest(path, &mut file, stamp.size, progress)?;
             // Changed while it was read: the hash is of neither version, and is not remembered.
             let unchanged = Stamp::new(&stamp.path, &file.metadata()?) == stamp;
-            if unchanged && stamp.is_settled() {
+            if unchanged && settled {
                 let known = Known {
                     stamp,
                     sha256: sha256.clone(),

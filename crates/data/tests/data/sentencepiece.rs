@@ -355,13 +355,7 @@ fn a_config_can_name_sentencepiece_models() {
         ("b.spm", &model("bpe_bytes")),
     ]);
     let path = |name: &str| dir.path().join(name);
-    let load = |file| {
-        let config = TokenizerConfig {
-            file: Some(file),
-            ..Default::default()
-        };
-        Tokenizers::from_config(&config, &corpus(), &())
-    };
+    let load = |file| Tokenizers::open(&file);
     let joint = load(TokenizerFiles::Joint(path("a.model"))).unwrap();
     assert_eq!(joint, Tokenizers::Joint(tokenizer("unigram")));
     assert_eq!(joint.files().len(), 3);

@@ -1,7 +1,7 @@
 use crate::{corpus, folder, strings};
 use attend_data::{
-    Corpus, Dataset, EOS, Error, Keep, PAD, Tokenizer, TokenizerConfig, TokenizerFiles,
-    TokenizerKind, Tokenizers, UNK,
+    CleanConfig, Cleaner, Corpus, Dataset, EOS, Error, PAD, Tokenizer, TokenizerConfig,
+    TokenizerFiles, TokenizerKind, Tokenizers, UNK,
 };
 use serde_json::Value;
 
@@ -331,15 +331,7 @@ fn one_tokenizer_for_both_sides_or_one_for_each() {
                 target: run.join("tokenizer.target.json"),
             })
         };
-        let given = TokenizerConfig {
-            file: Some(file),
-            ..Default::default()
-        };
-        let other = Corpus::new(strings(&["x"]), strings(&["y"])).unwrap();
-        assert_eq!(
-            Tokenizers::from_config(&given, &other, &()).unwrap(),
-            tokenizers
-        );
+        assert_eq!(Tokenizers::open(&file).unwrap(), tokenizers);
     }
 }
 
@@ -360,15 +352,10 @@ fn a_model_whose_source_is_not_text_has_a_target_tokenizer_only() {
     let error = tokenizers.require_source().unwrap_err();
     assert_eq!(error.to_string(), "the source of this model is not text");
     assert!(error.hint().is_some());
-    let error = Dataset::encode(
-        &corpus(),
-        &tokenizers,
-        Keep::ToValidate {
-            max_length: usize::MAX,
-        },
-        &(),
-    )
-    .unwrap_err();
+    let cleaner = Cleaner::held_out(&CleanConfig::default(), usize::MAX);
+    let error = Dataset::encode(&corpus(), &tokenizers, &cleaner)
+        .err()
+        .unwrap();
     assert!(matches!(error, Error::SourceNotText));
 }
 
