@@ -2,6 +2,7 @@
 
 mod added; // words and tags that are added to tokenizers
 mod augment; // random changes of text
+mod augmenter; // pairs of batches that are changed
 mod cache; // entries: when they are made, and when not
 mod cache_damage; // entries that are not what was written
 mod clean; // filters and their counts
@@ -149,9 +150,11 @@ fn all_ids(dataset: &Dataset) -> Vec<(Vec<u32>, Vec<u32>)> {
 struct Phases(Mutex<Vec<String>>);
 
 impl Phases {
+    /// The number of phases whose names begin with this.
     fn count(&self, what: &str) -> usize {
         let phases = self.0.lock().unwrap();
-        phases.iter().filter(|phase| *phase == what).count()
+        let counted = phases.iter().filter(|phase| phase.starts_with(what));
+        counted.count()
     }
 }
 
