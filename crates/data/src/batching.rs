@@ -173,7 +173,7 @@ mod tests {
             sizes.clone().all(|size| [10, 11].contains(&size)),
             "{sizes:?}"
         );
-        assert_eq!(cut(&lengths, usize::MAX), [0..1000]);
+        assert_eq!(cut(&lengths, usize::MAX).len(), 1);
         assert_eq!(cut(&lengths, 1).len(), 1000);
         assert!(cut(&[], 5).is_empty());
     }

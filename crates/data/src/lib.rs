@@ -21,8 +21,7 @@
 //!
 //! ```
 //! use attend_data::{
-//!     Batches, CleanConfig, Cleaner, Corpus, Dataset, HeldOut, Mixture, Position, TokenizerConfig,
-//!     Tokenizers,
+//!     Batches, CleanConfig, Cleaner, Corpus, Dataset, HeldOut, Mixture, Position, TokenizerConfig, Tokenizers,
 //! };
 //! use std::sync::Arc;
 //!
@@ -39,7 +38,7 @@
 //!
 //! let mixture = Arc::new(Mixture::of(dataset, 1));
 //! let mut batches = Batches::new(mixture, 4096, None, Position::START)?;
-//! let (batch, position) = batches.next_batch(0)?; // of step 0
+//! let (batch, position) = batches.next_batch(0)?;
 //! assert_eq!(batch.pairs.len(), 2);
 //! assert_eq!(position, Position::START.next_epoch()); // the epoch has one batch
 //! # Ok(())

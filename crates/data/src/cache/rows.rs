@@ -221,8 +221,7 @@ mod tests {
 
     #[test]
     fn damage_is_found_and_does_not_panic() {
-        let files: [Vec<u8>; 3] = Default::default();
-        let mut writer = RowsWriter::new(files, Shape::of_ids(100, 9));
+        let mut writer = RowsWriter::<Vec<u8>>::new(Default::default(), Shape::of_ids(100, 9));
         for i in 0..100 {
             writer.push_ids(&[i, i]).unwrap();
         }

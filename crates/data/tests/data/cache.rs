@@ -82,7 +82,11 @@ fn everything_that_decides_about_the_ids_makes_another_entry() {
             &tokenizers,
             false,
         ),
-        key(&text_of(&[input.clone()], &default), &tokenizers, false),
+        key(
+            &text_of(std::slice::from_ref(&input), &default),
+            &tokenizers,
+            false,
+        ),
     ];
     for tag in ["the", "dog"] {
         let tag = Some(tag.into());
@@ -168,7 +172,6 @@ fn a_changed_byte_is_noticed_even_if_size_and_time_stay_the_same() {
     assert_ne!(before, after);
     assert_eq!(keys(&cache).len(), 2);
     let notes = cache.folder().join("files");
-    assert!(!notes.exists()); // the files are too new to be sure of
 
     thread::sleep(Duration::from_millis(3100));
     assert_eq!(prepare().fingerprint(), after);
@@ -383,7 +386,7 @@ struct When<F>(&'static str, F);
 
 impl<F: Fn()> Progress for When<F> {
     fn start(&self, what: &str, _: Option<u64>) -> Box<dyn Task> {
-        if what == self.0 {
+        if what.starts_with(self.0) {
             (self.1)();
         }
         Box::new(())

@@ -2,6 +2,7 @@
 
 mod added; // words and tags that are added to tokenizers
 mod augment; // random changes of text
+mod augmenter; // pairs of batches that are changed
 mod byte_fallback; // characters as bytes
 mod cache; // entries: when they are made, and when not
 mod cache_damage; // entries that are not what was written
@@ -10,6 +11,7 @@ mod compression; // gzip, zstd and xz, whole and damaged
 mod config; // the [data] section and its messages
 mod corpus; // files to pairs in memory
 mod dataset; // pairs as ids, and pairs that are skipped
+mod fixtures; // corpora and filters for the tests of other files
 mod formats; // one corpus in every format, and bad lines
 mod lines; // bytes to lines
 mod mixture; // the shares of corpora, and stages
@@ -27,14 +29,10 @@ mod tokenizer; // text to ids and back
 mod tokenizer_files; // tokenizers that other programs wrote
 mod tokenizer_threads; // the same tokenizer on any number of threads
 
-use attend_data::{
-    BadLines, CleanConfig, Cleaner, Column, Columns, Corpus, Dataset, Error, FilePair, Format,
-    HeldOut, Input, Pair, Progress, Result, Task, TextSource, TokenizerConfig, TokenizerKind,
-    Tokenizers,
-};
+use attend_data::{Column, Columns, Corpus, Error, Format, Input, Pair, Result};
+use fixtures::*;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use tempfile::TempDir;
 
 /// A folder with these files in it.
@@ -161,87 +159,4 @@ fn corpus() -> Corpus {
         }
     }
     Corpus::new(source, target).unwrap()
-}
-
-/// The filters that are always on, and `data.max_length`.
-fn cleaner(max_length: usize) -> Cleaner {
-    clean(&CleanConfig::default(), max_length)
-}
-
-fn clean(config: &CleanConfig, max_length: usize) -> Cleaner {
-    Cleaner::new(config, "en", "de", max_length, HeldOut::new()).unwrap()
-}
-
-/// A tokenizer that knows every word of a corpus.
-fn words(corpus: &Corpus) -> Tokenizers {
-    let config = TokenizerConfig {
-        kind: TokenizerKind::Word,
-        min_frequency: 1,
-        ..Default::default()
-    };
-    Tokenizers::train(&config, corpus, &()).unwrap()
-}
-
-/// Pairs of up to `longest` words on a side, as many as asked for, all different.
-fn numbered(pairs: usize, longest: usize) -> Corpus {
-    let side = |word: &str, factor: usize| {
-        let line = |i: usize| {
-            let repeated = vec![word; i * factor % longest];
-            format!("{i} {}", repeated.join(" "))
-        };
-        (0..pairs).map(line).collect()
-    };
-    Corpus::new(side("a", 7919), side("b", 7907)).unwrap()
-}
-
-fn encoded(corpus: &Corpus) -> Dataset {
-    Dataset::encode(corpus, &words(corpus), &cleaner(256)).unwrap()
-}
-
-/// Writes a corpus as `name.en` and `name.de`.
-fn write_corpus(folder: &Path, name: &str, corpus: &Corpus) -> Input {
-    let write = |language: &str, lines: &[String]| {
-        let path = folder.join(format!("{name}.{language}"));
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        std::fs::write(&path, text).unwrap();
-        path
-    };
-    Input::Text(FilePair {
-        source: write("en", &corpus.source),
-        target: write("de", &corpus.target),
-    })
-}
-
-fn text_of<'a>(inputs: &[Input], cleaner: &'a Cleaner) -> TextSource<'a> {
-    TextSource {
-        inputs: inputs.to_vec(),
-        tag: None,
-        bad_lines: BadLines::Error,
-        cleaner,
-    }
-}
-
-/// Both sides of all pairs.
-fn all_ids(dataset: &Dataset) -> Vec<(Vec<u32>, Vec<u32>)> {
-    (0..dataset.len())
-        .map(|i| dataset.ids(i).unwrap())
-        .collect()
-}
-
-/// Remembers the names of all phases.
-#[derive(Default)]
-struct Phases(Mutex<Vec<String>>);
-
-impl Phases {
-    fn count(&self, what: &str) -> usize {
-        let phases = self.0.lock().unwrap();
-        phases.iter().filter(|phase| *phase == what).count()
-    }
-}
-
-impl Progress for Phases {
-    fn start(&self, what: &str, _: Option<u64>) -> Box<dyn Task> {
-        self.0.lock().unwrap().push(what.into());
-        Box::new(())
-    }
 }

@@ -1,7 +1,7 @@
 use crate::{corpus, folder, strings};
 use attend_data::{
-    CleanConfig, Cleaner, Corpus, Dataset, EOS, Error, PAD, Tokenizer, TokenizerConfig,
-    TokenizerFiles, TokenizerKind, Tokenizers, UNK,
+    CleanConfig, Cleaner, Dataset, EOS, Error, PAD, Tokenizer, TokenizerConfig, TokenizerFiles,
+    TokenizerKind, Tokenizers, UNK,
 };
 use serde_json::Value;
 
