@@ -4,11 +4,12 @@ use crate::random::Draws;
 use crate::{Augment, AugmentConfig, Dataset, Result, Sampling, Tokenizers};
 use std::sync::Arc;
 
-/// The streams of random numbers: one for the text, one for each side's tokens. [`Mixture`](crate::Mixture) and
+/// The streams of random numbers: for the text, for how each side is split, and for dropped tokens. [`Mixture`](crate::Mixture) and
 /// [`Batches`](crate::Batches) have others.
 const TEXT: u64 = 3;
 const SOURCE: u64 = 4;
 const TARGET: u64 = 5;
+const DROPPED: u64 = 6;
 
 /// Changes the pairs of training batches at random. What it does to a pair is a pure function of the seed, the pair
 /// and its place in training.
@@ -93,8 +94,12 @@ impl Augmenter {
             dataset.ids(i)?
         };
         let unk = source_tokenizer.unk();
-        self.augment
-            .drop_tokens(draw(SOURCE), &mut source, |id| self.tags.contains(&id), unk);
+        self.augment.drop_tokens(
+            draw(DROPPED),
+            &mut source,
+            |id| self.tags.contains(&id),
+            unk,
+        );
         Ok((source, target))
     }
 }

@@ -73,7 +73,8 @@ impl Dataset {
     ) -> Result<Self> {
         let mut hash = Hasher::new("corpus");
         hash.add(&VERSION.to_le_bytes());
-        hash.add(text.identity(cache, progress)?.as_bytes());
+        let identity = text.identity(cache, progress)?;
+        hash.add(identity.as_bytes());
         for (name, content) in tokenizers.files() {
             hash.add(name.as_bytes());
             hash.add(&content);
@@ -81,7 +82,14 @@ impl Dataset {
         hash.add(&[with_text.into()]);
         let key = &hash.finish()[..32];
         cache.open_or_make(key, progress, Self::open, |folder| {
-            write(folder, text, tokenizers, with_text, progress)
+            write(folder, text, tokenizers, with_text, progress)?;
+            // What was read must be what the entry is named after.
+            match text.identity(cache, progress)? == identity {
+                true => Ok(()),
+                false => Err(Error::ChangedMeanwhile {
+                    paths: text.files(),
+                }),
+            }
         })
     }
 

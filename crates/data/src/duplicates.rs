@@ -8,8 +8,8 @@ use std::path::Path;
 
 /// Bytes of a hash. At 2^128, pairs that differ do not have the same hash.
 const HASH: usize = 16;
-/// Hashes that are sorted at a time: 64 MiB of them.
-const SORTED: u64 = (64 << 20) / size_of::<(u128, u64)>() as u64;
+/// Hashes that are sorted at a time: 256 MiB of them.
+const SORTED: u64 = (256 << 20) / size_of::<(u128, u64)>() as u64;
 
 /// The pairs of a corpus that came before, as one bit for each pair.
 pub struct Duplicates {

@@ -122,6 +122,10 @@ pub enum Error {
     )]
     Position { position: Position },
 
+    /// A file was changed while it was read.
+    #[error("{} changed while being read", list(paths))]
+    ChangedMeanwhile { paths: Vec<PathBuf> },
+
     /// An entry of the cache is damaged.
     #[error("{}: the cache entry is damaged", folder.display())]
     DamagedEntry { folder: PathBuf },
@@ -182,6 +186,7 @@ impl Error {
             Self::NothingLeft { .. } => {
                 "both sides of a pair must have text; check [data.clean] too".into()
             }
+            Self::ChangedMeanwhile { .. } => "wait until the files are complete, and start again".into(),
             Self::DamagedEntry { folder } => {
                 format!("remove {}; it is made again", folder.display())
             }
