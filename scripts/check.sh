@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All checks that must pass before a change is merged: format, lints, tests, a training run that is
-# killed and resumed, short runs of the benchmarks and of scripts/history.sh, and the quickstart.
+# All checks that must pass before a change is merged: format, lints, tests, a training run and a
+# preparation of data that are killed, short runs of the benchmarks and of scripts/history.sh, and the quickstart.
 # `scripts/check.sh --fast` skips the quickstart.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,12 +8,14 @@ cd "$(dirname "$0")/.."
 step() { printf '\n== %s\n' "$*"; "$@"; }
 
 step cargo fmt --all --check
-step cargo clippy --release --workspace --all-targets -- -D warnings
-step cargo test --release --workspace
+step cargo clippy --release --workspace --all-targets --features attend-train/full -- -D warnings
+step cargo test --release --workspace --features attend-train/full
 step scripts/check-exchange.sh
 step scripts/torture/kill.sh 8
+step scripts/torture/prepare.sh 5
 if command -v python3 >/dev/null; then # the benchmarks that need only Python
-  step cargo build --release --bin train --example step
+  step cargo build --release --bin train --example step --example large --example throughput
+  step python3 scripts/data/large.py --rounds 1
   step python3 scripts/bench/scaling.py --shape tiny --quick
   step python3 scripts/bench/whole_program.py --turn 5 --turns 2
 fi

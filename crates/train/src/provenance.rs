@@ -1,5 +1,5 @@
 use attend_data::{Dataset, Mixture, Tokenizers};
-use attend_infer::run::Provenance;
+use attend_infer::run::{CorpusProvenance, Provenance};
 use attend_infer::sha256;
 use attend_ops::{Isa, Kernels};
 use candle_core::Device;
@@ -11,7 +11,7 @@ pub(crate) fn provenance(
     config: &Config,
     tokenizers: &Tokenizers,
     training: &Mixture,
-    corpora: Vec<(String, String)>,
+    corpora: Vec<CorpusProvenance>,
     validation: Option<&Dataset>,
     compute: &Compute,
 ) -> Provenance {

@@ -2,8 +2,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use attend_data::{Augmenter, Batches, Dataset, Mixture, TextSource, Tokenizers};
-use attend_infer::run::{Checkpoint, Provenance, RunFolder, TrainerState};
+use attend_data::{Augmenter, Batches, Dataset, Mixture, Tokenizers};
+use attend_infer::run::{Checkpoint, CorpusProvenance, Provenance, RunFolder, TrainerState};
 use attend_infer::vocabularies;
 use attend_model::{Seq2Seq, Vocabularies, Weights};
 use attend_ops::Weight;
@@ -103,9 +103,13 @@ impl Setup {
         let validator = validator.transpose()?;
         let validation = validator.as_ref().map(Validator::dataset);
         let texts = corpora.texts();
-        let names = texts.iter().map(TextSource::name);
-        let hashes = training.datasets().map(|data| data.fingerprint().into());
-        let named = names.zip(hashes).collect();
+        let named = texts.iter().zip(training.datasets());
+        let named = named.map(|(text, data)| CorpusProvenance {
+            name: text.name(),
+            data: data.fingerprint().into(),
+            pairs: *data.counts(),
+        });
+        let named = named.collect();
         let inputs = texts.iter().map(|text| {
             let files = text
                 .inputs
@@ -146,8 +150,8 @@ impl Setup {
         // A checkpoint of an older program has no hashes that could be compared.
         let comparable = before.knows_order();
         let corpora = before.corpora.iter().zip(&now.corpora);
-        let corpora = corpora.filter(|(before, now)| before.1 != now.1);
-        let corpora = corpora.map(|(_, now)| now.0.clone()).collect();
+        let corpora = corpora.filter(|(before, now)| before.data != now.data);
+        let corpora = corpora.map(|(_, now)| now.name.clone()).collect();
         DataChanges {
             training: comparable && now.data != before.data,
             validation: comparable && now.validation != before.validation,

@@ -33,7 +33,7 @@ pub struct TokenizerConfig {
     /// the tokens are then bytes.
     pub byte_fallback: bool,
     /// The tokenizer is trained on at most this many pairs, drawn from all corpora by a hash of their place. Fewer if
-    /// they have more than 256 MiB of text.
+    /// they have more than 128 MiB of text.
     #[schemars(range(min = 1))]
     pub sample: usize,
     /// A tokenizer.json of Hugging Face or a model of SentencePiece (.model, .spm) to use instead of training

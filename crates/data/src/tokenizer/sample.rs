@@ -4,7 +4,9 @@ use crate::random::Draws;
 use crate::{Corpus, Result};
 
 /// The most bytes of text.
-const BYTES: usize = 256 << 20;
+const BYTES: usize = 128 << 20;
+/// Bytes of text from which on room is made for all, so that growing does not copy it.
+const LARGE: usize = 1 << 24;
 const SEED: u64 = 0x746f_6b65_6e69_7a65; // the sample is the same for every seed of a training
 
 /// A bounded sample of pairs, a pure function of the pairs and their order. They stay in this order.
@@ -29,7 +31,7 @@ struct Kept {
 }
 
 impl Sample {
-    /// At most this many pairs, and at most 256 MiB of text. One pair is always kept.
+    /// At most this many pairs, and at most 128 MiB of text. One pair is always kept.
     pub fn new(most: usize) -> Self {
         Self::within(most, BYTES)
     }
@@ -58,6 +60,11 @@ impl Sample {
         if number > self.threshold {
             return;
         }
+        if self.text.len() >= LARGE.min(self.bytes) {
+            let room = self.bytes.saturating_sub(self.text.len());
+            self.text
+                .reserve_exact(room.max(source.len() + target.len()));
+        }
         self.text.push_str(source);
         let middle = self.text.len();
         self.text.push_str(target);
@@ -79,20 +86,22 @@ impl Sample {
     /// Drops the pairs above the threshold.
     fn shrink(&mut self) {
         let threshold = self.threshold;
-        let mut text = String::with_capacity(self.text.len() / 2);
-        let mut begin = 0;
+        let mut bytes = std::mem::take(&mut self.text).into_bytes();
+        let (mut begin, mut length) = (0, 0);
         self.pairs.retain_mut(|pair| {
             let Kept { middle, end, .. } = *pair;
             let is_kept = pair.number <= threshold;
             if is_kept {
-                pair.middle = text.len() + middle - begin;
-                text.push_str(&self.text[begin..end]);
-                pair.end = text.len();
+                bytes.copy_within(begin..end, length);
+                pair.middle = length + middle - begin;
+                length += end - begin;
+                pair.end = length;
             }
             begin = end;
             is_kept
         });
-        self.text = text;
+        bytes.truncate(length);
+        self.text = String::from_utf8(bytes).unwrap_or_default(); // whole texts, so always UTF-8
     }
 
     /// Number of pairs that were offered.

@@ -25,5 +25,5 @@ pub use event::{Event, Skipped, Spike, Step, TestScores, TimedEvent, Validation,
 pub use event_log::{EventLog, Header, Line};
 pub use folder::{Content, Link, LinkTarget, RunFolder};
 pub use lock::LockState;
-pub use provenance::Provenance;
+pub use provenance::{CorpusProvenance, Provenance};
 pub use state::{Best, Health, LogWindow, TrainerState};

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use attend_data::Counts;
 use serde::{Deserialize, Serialize};
 
 /// `provenance.json`: what a checkpoint was made from, and by which program. Two runs whose
@@ -19,13 +20,24 @@ pub struct Provenance {
     pub config: String,
     /// A hash of the training data, as tokens, and of how it is mixed.
     pub data: String,
-    /// The corpora of the training data: a name, and a hash of the tokens. Empty in older checkpoints.
+    /// The corpora of the training data. Empty in older checkpoints.
     #[serde(default)]
-    pub corpora: Vec<(String, String)>,
+    pub corpora: Vec<CorpusProvenance>,
     /// The same of the validation data, if there is any.
     pub validation: Option<String>,
     /// SHA-256 of each tokenizer.
     pub tokenizers: BTreeMap<String, String>,
+}
+
+/// One corpus of the training data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CorpusProvenance {
+    /// Its files, as a message names them.
+    pub name: String,
+    /// A hash of its tokens.
+    pub data: String,
+    /// How many pairs were read, kept, and dropped for each reason.
+    pub pairs: Counts,
 }
 
 /// The value of what an older program did not record.

@@ -106,7 +106,7 @@ fn corpus_report(files: Vec<PathBuf>, dataset: &Dataset) -> CorpusReport {
             false => name_of(&files),
         },
         files,
-        counts: dataset.counts().clone(),
+        counts: *dataset.counts(),
         source_tokens: tokens.source as u64,
         target_tokens: tokens.target as u64,
         source_unknown: share(unknown.source, tokens.source),
