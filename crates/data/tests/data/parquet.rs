@@ -67,7 +67,7 @@ fn a_null_is_a_bad_record_and_the_pairs_go_on() {
 #[test]
 fn a_file_that_is_cut_or_garbage_is_an_error() {
     let whole = std::fs::read(golden("groups.parquet")).unwrap();
-    let garbage: Vec<u8> = (0..5000u32).map(|i| (i * i >> 3) as u8).collect();
+    let garbage: Vec<u8> = (0..5000u32).map(|i| ((i * i) >> 3) as u8).collect();
     let ends = [&whole[..100], &garbage, &whole[whole.len() - 8..]].concat();
     for bytes in [
         &whole[..whole.len() / 2],
