@@ -381,7 +381,7 @@ fn write(
 fn check_left(meta: &Meta) -> Result<()> {
     match meta.pairs {
         0 => Err(Error::NothingLeft {
-            counts: meta.counts,
+            counts: meta.counts.into(),
         }),
         _ => Ok(()),
     }

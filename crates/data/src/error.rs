@@ -73,7 +73,7 @@ pub enum Error {
 
     /// All pairs were skipped.
     #[error("no pairs are left: {counts}")]
-    NothingLeft { counts: Counts },
+    NothingLeft { counts: Box<Counts> },
 
     /// A tokenizer file that cannot be used.
     #[error("{place}: not a usable tokenizer: {message}")]
