@@ -12,7 +12,7 @@
 //! | `clean/` | normalises text; drops pairs, and counts why |
 //! | `text_source`, `duplicates` | a corpus as a stream of checked pairs, in bounded memory |
 //! | `tokenizer/` | encodes text as token ids, and decodes them: `tokenizer.json` or SentencePiece |
-//! | `encoder`, `dataset` | the pairs that are kept, as token ids |
+//! | `dataset/` | the pairs that are kept, as token ids |
 //! | `cache/` | the folder that keeps them, from which they are mapped |
 //! | `mixture`, `permutation` | several corpora as one: which pair comes when |
 //! | `augment/`, `augmenter` | changes training text at random |
@@ -56,7 +56,6 @@ mod config;
 mod corpus;
 mod dataset;
 mod duplicates;
-mod encoder;
 mod error;
 mod hash;
 mod input;

@@ -1,26 +1,20 @@
-//! A corpus as token ids.
+//! A corpus as token ids: `encoder` makes them, `make` writes them to a cache or to memory.
 
-use crate::cache::{Bytes, Cache, META, PARTS, Rows, Shape, VERSION};
-use crate::clean::{Cleaner, Counts, Reason};
-use crate::duplicates::Duplicates;
-use crate::encoder::{Encoder, Files, KEPT};
-use crate::hash::Hasher;
-use crate::text_source::Checked;
-use crate::{
-    Batch, Corpus, EntryKind, Error, Lengths, Pair, Progress, Result, TextSource, Tokenizers,
-};
+mod encoder;
+mod make;
+
+use crate::cache::{Bytes, META, PARTS, Rows, Shape, VERSION};
+use crate::clean::{Counts, Reason};
+use crate::{Batch, EntryKind, Error, Lengths, Result};
 use attend_batch::Packed;
+use encoder::KEPT;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The names of the rows of an entry.
 const ROWS: [&str; 4] = ["source", "target", "source.text", "target.text"];
 const FATES: &str = "fates";
-/// Bytes of the buffer of each file that is written.
-const BUFFER: usize = 1 << 18;
 
 /// All pairs of a corpus that are kept, as token ids. They are mapped from a cache, not held in memory.
 pub struct Dataset {
@@ -61,92 +55,6 @@ pub(crate) struct SideMeta {
 }
 
 impl Dataset {
-    /// Encodes a corpus, or opens what was encoded before. It is an error if no pair is kept.
-    ///
-    /// `with_text` keeps the text too, for [`Dataset::text`].
-    pub fn prepare(
-        text: &TextSource,
-        tokenizers: &Tokenizers,
-        with_text: bool,
-        cache: &Cache,
-        progress: &dyn Progress,
-    ) -> Result<Self> {
-        let mut hash = Hasher::new("corpus");
-        hash.add(&VERSION.to_le_bytes());
-        let identity = text.identity(cache, progress)?;
-        hash.add(identity.as_bytes());
-        for (name, content) in tokenizers.files() {
-            hash.add(name.as_bytes());
-            hash.add(&content);
-        }
-        hash.add(&[with_text.into()]);
-        let key = &hash.finish()[..32];
-        cache.open_or_make(key, progress, Self::open, |folder| {
-            write(folder, text, tokenizers, with_text, progress)?;
-            // What was read must be what the entry is named after.
-            match text.identity(cache, progress)? == identity {
-                true => Ok(()),
-                false => Err(Error::ChangedMeanwhile {
-                    paths: text.files(),
-                }),
-            }
-        })
-    }
-
-    /// Encodes a corpus that is in memory, into memory.
-    pub fn encode(corpus: &Corpus, tokenizers: &Tokenizers, cleaner: &Cleaner) -> Result<Self> {
-        let files = Files {
-            source: Default::default(),
-            target: Default::default(),
-            text: None,
-            fates: Vec::new(),
-        };
-        let mut encoder = Encoder::new(files, tokenizers, cleaner, None)?;
-        let pairs = corpus.source.iter().zip(&corpus.target);
-        let mut seen = HashSet::new();
-        let checked = pairs.zip(1..).map(|((source, target), line)| {
-            let (source, target) = (cleaner.normalize(source), cleaner.normalize(target));
-            let mut dropped = cleaner.check_text(&source, &target);
-            if dropped.is_none()
-                && cleaner.drops_duplicates()
-                && !seen.insert((source.clone(), target.clone()))
-            {
-                dropped = Some(Reason::Duplicate);
-            }
-            let (source, target) = (source.into_owned(), target.into_owned());
-            Checked {
-                pair: Pair {
-                    source,
-                    target,
-                    line,
-                },
-                input: 0,
-                dropped,
-            }
-        });
-        let failed = |source| Error::Write {
-            path: "memory".into(),
-            source,
-        };
-        encoder.add(&checked.collect::<Vec<_>>(), failed)?;
-        let (files, meta) = encoder.finish(Vec::new(), vec![0]);
-        check_left(&meta)?;
-        let rows = |files: [Vec<u8>; 3], side: &SideMeta| {
-            let rows = Rows::new(files.map(Bytes::Held), side.shape);
-            rows.ok_or(Error::DamagedEntry {
-                folder: "memory".into(),
-            })
-        };
-        Ok(Self {
-            source: rows(files.source, &meta.source)?,
-            target: rows(files.target, &meta.target)?,
-            text: None,
-            fates: Bytes::Held(files.fates),
-            meta,
-            folder: "memory".into(),
-        })
-    }
-
     fn open(folder: &Path) -> Result<Self> {
         let open = || {
             let meta: Meta = serde_json::from_slice(&fs::read(folder.join(META)).ok()?).ok()?;
@@ -309,80 +217,5 @@ impl Dataset {
             input,
             n.saturating_sub(*self.meta.starts.get(input).unwrap_or(&0)),
         )
-    }
-}
-
-/// Writes the files of an entry.
-fn write(
-    folder: &Path,
-    text: &TextSource,
-    tokenizers: &Tokenizers,
-    with_text: bool,
-    progress: &dyn Progress,
-) -> Result<()> {
-    let failed = |source| Error::Write {
-        path: folder.into(),
-        source,
-    };
-    let duplicates = match text.cleaner.drops_duplicates() {
-        true => Some(Duplicates::find(text, folder, progress)?),
-        false => None,
-    };
-    let create = |name: &str| -> Result<BufWriter<File>> {
-        let file = File::create(folder.join(name)).map_err(failed)?;
-        Ok(BufWriter::with_capacity(BUFFER, file))
-    };
-    let rows = |name: &str| -> Result<[BufWriter<File>; 3]> {
-        let [items, lengths, starts] = PARTS.map(|part| create(&format!("{name}.{part}")));
-        Ok([items?, lengths?, starts?])
-    };
-    let [source, target, source_text, target_text] = ROWS;
-    let files = Files {
-        source: rows(source)?,
-        target: rows(target)?,
-        text: match with_text {
-            true => Some([rows(source_text)?, rows(target_text)?]),
-            false => None,
-        },
-        fates: create(FATES)?,
-    };
-    let mut encoder = Encoder::new(files, tokenizers, text.cleaner, text.tag.as_deref())?;
-    let mut starts = vec![0];
-    let mut read = 0;
-    let task = progress.start(&format!("encoding {}", text.name()), None);
-    text.for_each_chunk(duplicates.as_ref(), |chunk| {
-        for checked in &chunk {
-            while starts.len() <= checked.input {
-                starts.push(read);
-            }
-            read += 1;
-        }
-        task.advance(chunk.len() as u64);
-        encoder.add(&chunk, failed)
-    })?;
-    if read == 0 {
-        return Err(text.empty());
-    }
-    let (files, meta) = encoder.finish(text.files(), starts);
-    check_left(&meta)?;
-    let flush = |files: Files<BufWriter<File>>| -> io::Result<()> {
-        let rows = [files.source, files.target].into_iter();
-        let rows = rows.chain(files.text.into_iter().flatten()).flatten();
-        for mut file in rows.chain([files.fates]) {
-            file.flush()?;
-        }
-        Ok(())
-    };
-    flush(files).map_err(failed)?;
-    let json = serde_json::to_vec_pretty(&meta).map_err(|error| failed(error.into()))?;
-    fs::write(folder.join(META), json).map_err(failed)
-}
-
-fn check_left(meta: &Meta) -> Result<()> {
-    match meta.pairs {
-        0 => Err(Error::NothingLeft {
-            counts: meta.counts.into(),
-        }),
-        _ => Ok(()),
     }
 }

@@ -1,8 +1,8 @@
 //! Pairs to the files of a [`Dataset`](crate::Dataset).
 
+use super::{Meta, SideMeta};
 use crate::cache::{RowsWriter, Shape, VERSION};
 use crate::clean::{Cleaner, Counts, Reason};
-use crate::dataset::{Meta, SideMeta};
 use crate::hash::Hasher;
 use crate::text_source::Checked;
 use crate::{EntryKind, Result, Tokenizer, Tokenizers};
