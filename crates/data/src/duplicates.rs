@@ -57,25 +57,39 @@ impl Duplicates {
 fn repeated(file: &mut File, pairs: u64, at_a_time: u64) -> std::io::Result<Duplicates> {
     let mut bits = vec![0u64; pairs.div_ceil(64) as usize];
     let shares = pairs.div_ceil(at_a_time) as u128;
+    let most = (at_a_time + at_a_time / 4).min(pairs) as usize; // shares are not exactly equal
+    let mut seen = Vec::with_capacity(most);
     for share in 0..shares {
         file.rewind()?;
         let mut reader = BufReader::with_capacity(1 << 16, &mut *file);
-        let mut seen = Vec::new();
+        seen.clear();
+        let mut full = most;
         for pair in 0..pairs {
             let mut hash = [0; HASH];
             reader.read_exact(&mut hash)?;
             let hash = u128::from_le_bytes(hash);
             if hash != 0 && hash % shares == share {
+                // A pair that is repeated very often makes its share large. Only the first is needed.
+                if seen.len() >= full {
+                    mark(&mut seen, &mut bits);
+                    full = most.max(2 * seen.len());
+                }
                 seen.push((hash, pair));
             }
         }
-        seen.sort_unstable();
-        for pair in seen.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
-            let later = pair[1].1;
-            bits[(later / 64) as usize] |= 1 << (later % 64);
-        }
+        mark(&mut seen, &mut bits);
     }
     Ok(Duplicates { bits })
+}
+
+/// Marks all but the first of equal hashes, and leaves only the first ones.
+fn mark(seen: &mut Vec<(u128, u64)>, bits: &mut [u64]) {
+    seen.sort_unstable();
+    for pair in seen.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+        let later = pair[1].1;
+        bits[(later / 64) as usize] |= 1 << (later % 64);
+    }
+    seen.dedup_by_key(|(hash, _)| *hash);
 }
 
 #[cfg(test)]
@@ -96,6 +110,10 @@ mod tests {
                 assert_eq!(found.contains(i as u64), before, "pair {i}");
             }
         }
+        let mut same = tempfile::tempfile().unwrap();
+        same.write_all(&[7; 1000 * HASH]).unwrap();
+        let found = repeated(&mut same, 1000, 4).unwrap();
+        assert!((0..1000).all(|i| found.contains(i) == (i > 0)));
         assert!(
             !repeated(&mut tempfile::tempfile().unwrap(), 0, 7)
                 .unwrap()

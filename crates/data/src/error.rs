@@ -159,7 +159,12 @@ impl Error {
             Self::MissingFile { path, .. } if path.is_relative() => {
                 "paths are relative to the folder in which the command runs".into()
             }
-            Self::MissingFile { .. } | Self::Io { .. } | Self::Write { .. } => return None,
+            Self::MissingFile { .. } | Self::Io { .. } => return None,
+            Self::Write { .. } => {
+                "check that the folder can be written, and that the disk has room; data.cache names the folder of the \
+                 cache"
+                    .into()
+            }
             Self::Damaged { path, kind, .. } if matches!(*kind, "gzip" | "zstd" | "xz") => {
                 format!("check it with `{kind} -t {}`, and download or compress it again", path.display())
             }

@@ -24,7 +24,7 @@ impl PathPair {
             Self::Prefix(prefix) => Ok(vec![with_languages(prefix, source, target)?]),
             Self::Files(files) => {
                 for path in [&files.source, &files.target] {
-                    if !exists(path)? {
+                    if !is_file(path)? {
                         let (path, tried) = (path.clone(), Vec::new());
                         return Err(Error::MissingFile { path, tried });
                     }
@@ -53,6 +53,9 @@ impl Table {
         }
         let mut inputs = Vec::new();
         for pattern in patterns {
+            if pattern.as_os_str().is_empty() {
+                return Err(unreadable("a path is empty", "give a path"));
+            }
             let files = match self.format {
                 Some(Format::Text) => Vec::new(),
                 Some(format) => of_format(files(pattern)?, format),
@@ -124,7 +127,7 @@ impl Table {
 
 /// The files that a path or a pattern names. A path that exists is no pattern.
 fn files(pattern: &Path) -> Result<Vec<PathBuf>> {
-    if exists(pattern)? {
+    if is_file(pattern)? {
         return Ok(vec![pattern.into()]);
     }
     if !is_pattern(pattern) {
@@ -200,7 +203,9 @@ fn matches(pattern: &Path) -> Result<Vec<PathBuf>> {
             path: error.path().into(),
             source: error.into(),
         })?;
+        // A link that leads nowhere was found, and is missing when it is opened.
         if !path.is_dir() {
+            is_file(&path)?;
             files.push(path);
         }
     }
@@ -246,7 +251,7 @@ fn with_language(prefix: &Path, language: &str, languages: [&str; 2]) -> Result<
     let mut found = Vec::new();
     let tried = names(prefix, language);
     for name in &tried {
-        if exists(name)? {
+        if is_file(name)? {
             found.push(name);
         }
     }
@@ -299,6 +304,26 @@ pub(crate) fn exists(path: &Path) -> Result<bool> {
             source,
         }),
     }
+}
+
+/// The same, for a file that is read. A folder is an error, and so is a pipe or a device: text is read more than once.
+pub(crate) fn is_file(path: &Path) -> Result<bool> {
+    if !exists(path)? {
+        return Ok(false);
+    }
+    let kind = fs::metadata(path).map(|metadata| metadata.file_type());
+    let (problem, hint) = match kind {
+        Ok(kind) if kind.is_dir() => (
+            "is a folder, not a file",
+            "give a file, or a pattern such as \"folder/*.tsv\"",
+        ),
+        Ok(kind) if !kind.is_file() => (
+            "is a pipe or a device, not a file",
+            "text is read more than once: write it to a file first",
+        ),
+        _ => return Ok(true),
+    };
+    Err(unreadable(format!("{} {problem}", path.display()), hint))
 }
 
 fn unreadable(problem: impl Into<String>, hint: impl Into<String>) -> Error {

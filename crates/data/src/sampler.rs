@@ -16,6 +16,8 @@ use std::sync::Arc;
 const POOL: usize = 64;
 /// The most pairs of a pool, which bounds the memory.
 const MOST_PAIRS: u64 = 1 << 18;
+/// Pairs that are sorted to count the batches of an epoch.
+const MOST_COUNTED: u64 = 1 << 21;
 
 /// The stream of random numbers that shuffles batches. [`Mixture`] has others.
 const BATCHES: u64 = 2;
@@ -195,7 +197,8 @@ impl Batches {
         self.pool.len().saturating_mul(self.pools() as usize)
     }
 
-    /// How many batches an epoch of a stage has.
+    /// How many batches an epoch of a stage has. If it has millions of pairs, the batches of a part of its pools are
+    /// counted, and the others are taken to be like them.
     pub fn count(&self, stage: u64, epoch: u64) -> u64 {
         let mut batches = Self {
             mixture: self.mixture.clone(),
@@ -208,11 +211,15 @@ impl Batches {
             },
             pool: Vec::new(),
         };
-        let pools = 0..batches.pools();
-        let counts = pools.map(|pool| {
-            batches.position.pool = pool;
-            batches.list().len() as u64
+        let pools = u128::from(batches.pools());
+        let pairs = u128::from(self.mixture.epoch_pairs(stage));
+        let share = pools * u128::from(MOST_COUNTED) / pairs.max(1);
+        let counted = share.clamp(1, pools);
+        let counts = (0..counted).map(|i| {
+            batches.position.pool = (i * pools / counted) as u64;
+            batches.list().len() as u128
         });
-        counts.sum()
+        let sum: u128 = counts.sum();
+        (sum * pools / counted) as u64
     }
 }

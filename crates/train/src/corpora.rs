@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use attend_cli::Bars;
 use attend_data::{
-    Augmenter, Cache, Cleaner, Corpus, CorpusConfig, DataConfig, Dataset, HeldOut, Input, Mixture,
-    Paths, TextSource, TokenizerConfig, Tokenizers,
+    Augmenter, BadLines, Cache, Cleaner, Corpus, CorpusConfig, DataConfig, Dataset, HeldOut, Input,
+    Mixture, Paths, TextSource, TokenizerConfig, Tokenizers,
 };
 
 use crate::{Config, Result, local};
@@ -44,7 +44,12 @@ impl Corpora {
         if data.clean.overlap {
             for input in validation.iter().chain(&test).flatten() {
                 for pair in input.open()? {
-                    let pair = pair?;
+                    let pair = match pair {
+                        Err(error) if error.is_bad_line() && data.bad_lines == BadLines::Skip => {
+                            continue;
+                        }
+                        pair => pair?,
+                    };
                     let side = |text| held_out_cleaner.normalize(text);
                     held_out.insert(&side(&pair.source), &side(&pair.target));
                 }

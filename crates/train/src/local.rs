@@ -31,6 +31,9 @@ fn pair(paths: &PathPair, source: &str, target: &str) -> Result<Vec<PathPair>> {
         PathPair::Files(files) => vec![PathPair::Files(both(files)?)],
         PathPair::Table(table) => {
             let mut pairs = Vec::new();
+            if table.path.iter().next().is_none() {
+                return Ok(vec![paths.clone()]); // an error, which `resolve` reports
+            }
             for path in table.path.iter() {
                 // Parallel text on the hub is found by its prefix; any other path is one file.
                 let format = table.format.or(Format::of(path));

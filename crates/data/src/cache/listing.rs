@@ -63,15 +63,22 @@ impl Cache {
                 match entry(key, &path) {
                     // It was removed or moved to its place meanwhile.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    entry => entries.push(entry?),
+                    entry => entries.extend(entry?),
                 }
             }
             entries.sort_by(|a: &CacheEntry, b| a.key.cmp(&b.key));
             Ok(entries)
         };
-        list().map_err(|source: io::Error| Error::Io {
-            path: self.folder().into(),
-            source,
+        list().map_err(|source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::Unreadable {
+                problem: format!("{}: no such folder", self.folder().display()),
+                hint: "a cache is the folder attend-cache beside a run, or the one that data.cache names"
+                    .into(),
+            },
+            _ => Error::Io {
+                path: self.folder().into(),
+                source,
+            },
         })
     }
 
@@ -81,7 +88,8 @@ impl Cache {
         let name = key.strip_suffix(&format!(".{PARTIAL}")).unwrap_or(key);
         let path = self.folder().join(key);
         // A key with a folder in it would be an entry of another cache.
-        if key_of(Path::new(key)) != Some(key) || !path.is_dir() {
+        let is_entry = || entry(key, &path).is_ok_and(|entry| entry.is_some());
+        if key_of(Path::new(key)) != Some(key) || !is_entry() {
             return Err(Error::NoEntry {
                 folder: self.folder().into(),
                 key: key.into(),
@@ -109,7 +117,12 @@ fn key_of(path: &Path) -> Option<&str> {
     is_hash.then_some(name)
 }
 
-fn entry(key: &str, path: &Path) -> io::Result<CacheEntry> {
+/// What the names of an entry's files begin with.
+const FILES: [&str; 6] = [META, "fates", "source", "target", "tokenizer", "vocab"];
+
+/// The entry in this folder. None if the folder was made by another program, although its name could be a key: it is
+/// not to be removed.
+fn entry(key: &str, path: &Path) -> io::Result<Option<CacheEntry>> {
     let summary = fs::read(path.join(META)).ok();
     let summary: Option<Summary> = summary.and_then(|text| serde_json::from_slice(&text).ok());
     let (kind, files, pairs) = match summary {
@@ -119,14 +132,25 @@ fn entry(key: &str, path: &Path) -> io::Result<CacheEntry> {
     };
     let mut bytes = 0;
     for file in fs::read_dir(path)? {
-        bytes += file?.metadata()?.len();
+        let file = file?;
+        let name = file.file_name();
+        let is_known = || {
+            FILES
+                .iter()
+                .any(|known| name.as_encoded_bytes().starts_with(known.as_bytes()))
+        };
+        let is_damaged = kind == EntryKind::Damaged;
+        if is_damaged && (file.file_type()?.is_dir() || !is_known()) {
+            return Ok(None);
+        }
+        bytes += file.metadata()?.len();
     }
-    Ok(CacheEntry {
+    Ok(Some(CacheEntry {
         key: key.into(),
         kind,
         bytes,
         files,
         pairs,
         made: fs::metadata(path)?.modified()?,
-    })
+    }))
 }

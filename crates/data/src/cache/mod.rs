@@ -117,13 +117,13 @@ fn remove_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a small file that is there whole or not at all.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a small file that is there whole or not at all while the system runs. It is not forced to disk, which would
+/// take longer than all else if there are thousands of files: whoever reads it must notice if it is damaged.
+fn write_note(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;
-    file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The content of a file by its SHA-256, which is computed once as long as the file does not change.
 
-use super::{Cache, write_whole};
+use super::{Cache, write_note};
 use crate::hash::hex;
 use crate::{Error, Progress, Result};
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ impl Cache {
                 };
                 let text = serde_json::to_vec(&known).map_err(io::Error::other)?;
                 // Only saves time: a failure is no reason to stop.
-                let _ = write_whole(&note, &text);
+                let _ = write_note(&note, &text);
             }
             Ok(sha256)
         };

@@ -142,6 +142,14 @@ impl DataConfig {
             }
             _ => {}
         }
+        if self
+            .cache
+            .as_ref()
+            .is_some_and(|cache| cache.as_os_str().is_empty())
+        {
+            let hint = "give a folder, or leave it out: the cache is then beside the run";
+            return Err(ConfigError::new("data.cache", "is empty", hint).into());
+        }
         self.tokenizer.validate()?;
         self.clean.validate()?;
         self.augment.validate()?;

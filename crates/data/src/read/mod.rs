@@ -61,3 +61,12 @@ fn on_one_line(text: String) -> String {
         text
     }
 }
+
+/// A name from a file, as it is shown in a message.
+fn short(name: &str) -> String {
+    const SHOWN: usize = 60;
+    match name.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.into(),
+    }
+}

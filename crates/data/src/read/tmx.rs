@@ -2,7 +2,7 @@
 
 use super::decoded::{Decoded, TOO_LONG};
 use super::unit::Unit;
-use super::{Pair, Pairs, bad};
+use super::{Pair, Pairs, bad, short};
 use crate::compression::Content;
 use crate::input::Columns;
 use crate::{Column, Error, Result};
@@ -125,6 +125,7 @@ impl<R: BufRead> Units<R> {
                     Some(Element::Variant) => unit.end_variant(),
                     Some(Element::Unit) => {
                         let is_utf16 = self.reader.get_ref().is_utf16();
+                        let unit = unit.or_at(line); // around another one, which was given
                         let pair = unit.into_pair(&self.path, &self.languages, is_utf16);
                         return pair.map(Some);
                     }
@@ -233,12 +234,12 @@ fn resolve(name: &str) -> std::result::Result<char, String> {
         name => name.strip_prefix('#'),
     };
     let Some(number) = number else {
-        return Err(format!("an unknown entity &{name};"));
+        return Err(format!("an unknown entity &{};", short(name)));
     };
     let code = match number.strip_prefix('x') {
         Some(hex) => u32::from_str_radix(hex, 16),
         None => number.parse(),
     };
     let character = code.ok().and_then(char::from_u32);
-    character.ok_or_else(|| format!("a character reference &{name}; of no character"))
+    character.ok_or_else(|| format!("a character reference &{}; of no character", short(name)))
 }

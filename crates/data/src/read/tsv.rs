@@ -1,9 +1,12 @@
 //! TSV: columns that are separated by tabs. There is no quoting: a quotation mark is text.
 
-use super::{Pairs, bad, pair};
+use super::{Pairs, bad, pair, short};
 use crate::compression::Content;
 use crate::input::Columns;
 use crate::{Column, Error, Lines, Result};
+
+/// Names of columns that an error lists.
+const SHOWN: usize = 20;
 
 pub(crate) fn read(content: Content, columns: &Columns) -> Result<Pairs> {
     let path = content.path.clone();
@@ -25,9 +28,14 @@ pub(crate) fn read(content: Content, columns: &Columns) -> Result<Pairs> {
         };
         let names = names.as_deref().unwrap_or_default();
         let found = names.iter().position(|other| *other == name);
-        found.ok_or_else(|| Error::Unreadable {
-            problem: format!("{}:1: no column {name:?}", path.display()),
-            hint: format!("its columns are {}", names.join(", ")),
+        found.ok_or_else(|| {
+            let shown = names.iter().take(SHOWN).map(|name| short(name));
+            let more = (names.len() > SHOWN).then(|| format!("{} more", names.len() - SHOWN));
+            let shown: Vec<String> = shown.chain(more).collect();
+            Error::Unreadable {
+                problem: format!("{}:1: no column {name:?}", path.display()),
+                hint: format!("its columns are {}", shown.join(", ")),
+            }
         })
     };
     let (source, target) = (&columns.languages.0, &columns.languages.1);

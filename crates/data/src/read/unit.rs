@@ -33,6 +33,14 @@ impl Unit {
         }
     }
 
+    /// The same unit at this line, if it is not known where it began.
+    pub(super) fn or_at(self, line: u64) -> Self {
+        match self.line {
+            0 => Self { line, ..self },
+            _ => self,
+        }
+    }
+
     pub(super) fn begin_variant(&mut self, language: &str, wanted: &[String; 2]) {
         let matches = [0, 1].map(|side| matching(&wanted[side], language));
         self.current = Some(Current {

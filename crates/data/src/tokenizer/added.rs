@@ -158,15 +158,12 @@ impl Json {
         let names: Vec<String> = names.collect();
         let vocabulary = &mut parts["model"]["vocab"];
         remove_pad(vocabulary);
+        let marked: HashSet<String> = words.iter().map(|word| format!("{mark}{word}")).collect();
         for name in after
             .filter(|name| name != PAD)
             .chain(names.iter().cloned())
         {
-            push(
-                vocabulary,
-                &name,
-                words.iter().any(|word| name == format!("{mark}{word}")),
-            );
+            push(vocabulary, &name, marked.contains(&name));
         }
         if let Some(added) = parts["added_tokens"].as_array_mut() {
             added.retain(|token| token["content"] != PAD);
@@ -239,10 +236,11 @@ fn isolate(parts: &mut Value, words: &[&str], mark: &str) -> Result<()> {
     Ok(())
 }
 
-/// A regular expression that matches this text.
+/// A regular expression that matches this text. Only what has a meaning is escaped: `\<` and `\>` would be the ends of
+/// a word.
 fn escape(text: &str) -> String {
     let escaped = text.chars().flat_map(|c| {
-        let slash = c.is_ascii_punctuation().then_some('\\');
+        let slash = r"\.+*?()|[]{}^$#&-~".contains(c).then_some('\\');
         slash.into_iter().chain([c])
     });
     escaped.collect()

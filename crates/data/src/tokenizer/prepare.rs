@@ -3,6 +3,7 @@
 use super::Tokenizers;
 use super::sample::Sample;
 use crate::cache::{Cache, META, VERSION};
+use crate::clean::Counts;
 use crate::hash::Hasher;
 use crate::{EntryKind, Error, Progress, Result, TextSource, TokenizerConfig};
 use serde_json::json;
@@ -25,15 +26,24 @@ impl Tokenizers {
         let mut hash = Hasher::new("tokenizer");
         hash.add(&VERSION.to_le_bytes());
         hash.add(&settings);
-        for text in texts {
-            hash.add(text.identity(cache, progress)?.as_bytes());
+        let identities = || -> Result<Vec<String>> {
+            let all = texts.iter().map(|text| text.identity(cache, progress));
+            all.collect()
+        };
+        let before = identities()?;
+        for identity in &before {
+            hash.add(identity.as_bytes());
         }
         let key = &hash.finish()[..32];
         cache.open_or_make(key, progress, open, |folder| {
             let sample = draw(config, texts, progress)?;
+            let files: Vec<_> = texts.iter().flat_map(TextSource::files).collect();
+            // What was read must be what the entry is named after.
+            if identities()? != before {
+                return Err(Error::ChangedMeanwhile { paths: files });
+            }
             let tokenizers = Self::train_on(config, &sample, progress)?;
             tokenizers.save(folder)?;
-            let files: Vec<_> = texts.iter().flat_map(TextSource::files).collect();
             let meta = json!({ "version": VERSION, "kind": EntryKind::Tokenizer, "files": files });
             fs::write(folder.join(META), meta.to_string()).map_err(failed(folder))
         })
@@ -55,16 +65,24 @@ fn draw(config: &TokenizerConfig, texts: &[TextSource], progress: &dyn Progress)
     for text in texts {
         let what = format!("reading {} for a tokenizer", text.name());
         let task = progress.start(&what, None);
-        let before = sample.seen();
+        let mut counts = Counts::default();
         text.for_each_chunk(None, |chunk| {
-            for checked in chunk.iter().filter(|checked| checked.dropped.is_none()) {
-                sample.push(&checked.pair.source, &checked.pair.target);
+            for checked in &chunk {
+                match checked.dropped {
+                    Some(reason) => counts.drop(reason),
+                    None => {
+                        counts.keep();
+                        sample.push(&checked.pair.source, &checked.pair.target);
+                    }
+                }
             }
             task.advance(chunk.len() as u64);
             Ok(())
         })?;
-        if sample.seen() == before {
-            return Err(text.empty());
+        match counts {
+            Counts { read: 0, .. } => return Err(text.empty()),
+            Counts { kept: 0, .. } => return Err(Error::NothingLeft { counts }),
+            _ => {}
         }
     }
     Ok(sample)

@@ -401,3 +401,22 @@ fn a_tag_that_text_is_not_encoded_as_is_refused() {
     let expected = "it is a token already, but text is not encoded as it";
     assert!(error.to_string().contains(expected), "{error}");
 }
+
+#[test]
+fn a_tag_may_have_any_punctuation_but_less_than() {
+    let tags = strings(&[
+        "[bt>", "[a]", "(b|c)", "x.*", "{2}", "^$", "\\d", "#&~-", "'\"`", "a/b@c",
+    ]);
+    let trained = all().into_iter().take(2);
+    for (name, tokenizers, _) in trained {
+        let more = tokenizers.with_tags(&tags).unwrap();
+        let source = more.source().unwrap();
+        for tag in &tags {
+            let ids = source.encode(tag).unwrap();
+            assert_eq!(ids.len(), 2, "{tag} in {name}: {ids:?}");
+        }
+        // Text is split around `<`, so that none looks like a special token.
+        let error = tokenizers.with_tags(&strings(&["<bt>"])).unwrap_err();
+        assert!(error.to_string().contains("splits"), "{error}");
+    }
+}

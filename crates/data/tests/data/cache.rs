@@ -423,3 +423,30 @@ fn an_entry_is_used_by_whoever_may_only_read_the_folder() {
     set_mode(0o755);
     assert_eq!(before, after);
 }
+
+#[test]
+fn folders_of_other_programs_are_neither_listed_nor_removed() {
+    let dir = tempdir().unwrap();
+    let cache = Cache::new(dir.path());
+    let key = |digit: &str| digit.repeat(32);
+    for (digit, file) in [
+        ("a", "photo.jpg"),
+        ("b", "source/notes"),
+        ("c", "tokenizer.json"),
+    ] {
+        let path = dir.path().join(key(digit)).join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "x").unwrap();
+    }
+    let entries = cache.entries().unwrap();
+    let found: Vec<_> = entries.iter().map(|entry| entry.key.clone()).collect();
+    assert_eq!(found, [key("c")]); // what is left of an entry
+    for other in ["a", "b"] {
+        let error = cache.remove(&key(other)).unwrap_err();
+        assert!(matches!(error, Error::NoEntry { .. }));
+        assert!(dir.path().join(key(other)).exists());
+    }
+    assert!(cache.remove(&key("c")).unwrap());
+    let error = Cache::new(dir.path().join("no")).entries().unwrap_err();
+    assert!(error.to_string().ends_with("no: no such folder"), "{error}");
+}

@@ -206,6 +206,9 @@ fn flipped_bytes_give_errors_or_other_ids_but_no_panic() {
     let mut different = 0;
     for (path, bytes) in &entry.files {
         let is_meta = path.ends_with("meta.json");
+        let is_index = path
+            .extension()
+            .is_some_and(|part| part == "lengths" || part == "starts");
         let step = if is_meta { 7 } else { bytes.len().div_ceil(24) };
         for at in (0..bytes.len()).step_by(step) {
             for flip in [0x01, 0x80, 0xff] {
@@ -214,9 +217,11 @@ fn flipped_bytes_give_errors_or_other_ids_but_no_panic() {
                 fs::write(path, other).unwrap();
                 let (dataset, made) = entry.prepare();
                 let Ok(dataset) = dataset else { continue };
-                assert!(made == 0 || is_meta);
+                assert!(is_meta || made == usize::from(is_index));
                 let ids: Result<Vec<_>, _> = (0..dataset.len()).map(|i| dataset.ids(i)).collect();
-                different += usize::from(!ids.is_ok_and(|ids| ids == good));
+                let same = ids.is_ok_and(|ids| ids == good);
+                assert!(same || !is_index);
+                different += usize::from(!same);
                 read_all(dataset);
             }
         }
@@ -226,7 +231,7 @@ fn flipped_bytes_give_errors_or_other_ids_but_no_panic() {
         }
         entry.restore();
     }
-    assert!(different > 100, "{different}");
+    assert!(different > 50, "{different}");
 }
 
 #[test]

@@ -116,6 +116,10 @@ fn values_out_of_range_are_refused_by_key() {
     assert!(refused(|c| c.max_length = 1).starts_with("data.max_length: "));
     assert!(refused(|c| c.tokenizer.vocab_size = 3).starts_with("data.tokenizer.vocab_size: "));
     assert_eq!(refused(|c| c.source.clear()), "data.source: is empty");
+    assert_eq!(
+        refused(|c| c.cache = Some("".into())),
+        "data.cache: is empty"
+    );
 }
 
 #[test]

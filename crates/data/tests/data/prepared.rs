@@ -346,3 +346,24 @@ fn the_first_of_equal_pairs_stays() {
         .join(&Cache::new(dir.path()).entries().unwrap()[0].key);
     assert_eq!(fs::read_dir(entry).unwrap().count(), 8); // no hashes among the files
 }
+
+#[test]
+fn a_tokenizer_that_no_pair_is_left_for_names_the_filters() {
+    let dir = tempdir().unwrap();
+    let input = write_corpus(dir.path(), "t", &corpus());
+    let config = CleanConfig {
+        max_chars: Some(1),
+        ..Default::default()
+    };
+    let cleaner = clean(&config, 9);
+    let text = text_of(std::slice::from_ref(&input), &cleaner);
+    let cache = Cache::new(dir.path().join("cache"));
+    let error = Tokenizers::prepare(&TokenizerConfig::default(), &[text], &cache, &()).err();
+    let message = error.unwrap().to_string();
+    assert!(
+        message.starts_with("no pairs are left: kept 0 of"),
+        "{message}"
+    );
+    assert!(message.contains("max_chars"), "{message}");
+    assert_eq!(fs::read_dir(cache.folder().join("")).unwrap().count(), 0);
+}

@@ -247,3 +247,52 @@ fn two_files_of_which_one_is_a_table_are_refused() {
         "write { path = \"b.tsv.gz\", source = 0, target = 1 }"
     );
 }
+
+#[test]
+fn folders_and_pipes_are_refused_before_they_are_opened() {
+    let dir = folder(&[("t.de", b""), ("p.de", b"")]);
+    for name in ["t.en", "g.tsv"] {
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+    }
+    let pipe = |name| {
+        let made = std::process::Command::new("mkfifo")
+            .arg(dir.path().join(name))
+            .status();
+        assert!(made.unwrap().success());
+    };
+    let folder = ("is a folder, not a file", "give a file");
+    let other = ("is a pipe or a device, not a file", "write it to a file");
+    let check = |paths: Paths, name: &str, (problem, hint): (&str, &str)| {
+        let (message, full_hint) = error(paths, &dir);
+        assert_eq!(message, format!("{name} {problem}"));
+        assert!(full_hint.contains(hint), "{full_hint}");
+    };
+    check(prefix(&dir, "t").into(), "t.en", folder);
+    check(of_table(at(&dir, "g.tsv")), "g.tsv", folder);
+    pipe("p.en");
+    pipe("p.tsv");
+    check(prefix(&dir, "p").into(), "p.en", other);
+    check(of_table(at(&dir, "p.tsv")), "p.tsv", other);
+    check(of_table(at(&dir, "p*.tsv")), "p.tsv", other); // a pattern passes folders only
+    let files = FilePair {
+        source: "/dev/null".into(),
+        target: dir.path().join("t.de"),
+    };
+    check(files.into(), "/dev/null", other);
+}
+
+#[test]
+fn an_empty_path_is_refused() {
+    for path in [
+        Patterns::One("".into()),
+        Patterns::Many(vec!["".into()]),
+        Patterns::Many(vec![]),
+    ] {
+        let table = Table {
+            path,
+            ..at(&folder(&[]), "")
+        };
+        let message = resolve(table).unwrap_err().to_string();
+        assert!(message.ends_with("is empty"), "{message}");
+    }
+}

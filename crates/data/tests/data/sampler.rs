@@ -237,3 +237,19 @@ fn a_position_beyond_the_end_of_its_epoch_is_refused() {
     );
     assert!(error.hint().unwrap().contains("has changed since"));
 }
+
+#[test]
+fn batches_of_a_very_long_epoch_are_counted_in_parts() {
+    let corpus = CorpusConfig {
+        passes: Some(1_000_000),
+        ..Default::default()
+    };
+    let data = Arc::new(encoded(&numbered(500, 20)));
+    let batches = |corpus| {
+        let mixture = Arc::new(Mixture::new(vec![(data.clone(), corpus)], 1));
+        Batches::new(mixture, 300, None, Position::START).unwrap()
+    };
+    let short = batches(CorpusConfig::default()).count(0, 0) as f64;
+    let long = batches(corpus).count(0, 0) as f64;
+    assert!((long / short / 1e6 - 1.0).abs() < 0.1, "{long} and {short}");
+}

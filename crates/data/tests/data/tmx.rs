@@ -193,3 +193,18 @@ fn text_or_elements_without_end_are_an_error_and_not_stored() {
         "{items:?}"
     );
 }
+
+#[test]
+fn a_unit_around_another_has_the_line_of_its_end() {
+    let body = format!("<tu>\n{}</tu>\n{}", unit("a", "b"), unit("c", "d"));
+    assert_eq!(units(&body), ["3: a | b", "x:4: no en", "5: c | d"]);
+}
+
+#[test]
+fn a_long_name_of_an_entity_is_cut_in_its_error() {
+    let items = units(&unit(&format!("&{};", "ä".repeat(100_000)), "b"));
+    assert_eq!(
+        items,
+        [format!("x:2: an unknown entity &{}…;", "ä".repeat(60))]
+    );
+}
