@@ -8,6 +8,7 @@ use crate::mixture::{Mixture, Place};
 use crate::random::Draws;
 use crate::{Augmenter, Batch, Error, Lengths, Result};
 use attend_batch::Packed;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -62,8 +63,15 @@ pub struct Batches {
     augmenter: Option<Augmenter>,
     batch_tokens: usize,
     position: Position,
-    /// The batches of the pool of `position`: the places of pairs in the epoch, and the pairs.
-    pool: Vec<Vec<(u64, Place)>>,
+    /// The batches of the pool of `position`. Those that are done are empty.
+    pool: Vec<Vec<Drawn>>,
+}
+
+/// A pair of a pool.
+struct Drawn {
+    place: Place,
+    /// The ids of both sides, if they are not those of the dataset.
+    ids: Option<(Vec<u32>, Vec<u32>)>,
 }
 
 impl Batches {
@@ -86,7 +94,7 @@ impl Batches {
             pool: Vec::new(),
         };
         if stage < batches.mixture.stages() && pool < batches.pools() {
-            batches.pool = batches.list();
+            batches.pool = batches.list()?;
         }
         if index >= batches.pool.len() as u64 {
             return Err(Error::Position { position });
@@ -104,9 +112,10 @@ impl Batches {
                 true => self.position.next_epoch(),
                 false => self.position, // the last epoch ended just before
             };
-            self.go_to(Position { stage, ..position });
+            self.go_to(Position { stage, ..position })?;
         }
-        let batch = self.batch(&self.pool[self.position.index as usize])?;
+        let pairs = std::mem::take(&mut self.pool[self.position.index as usize]);
+        let batch = self.batch(pairs)?;
         let next = Position {
             index: self.position.index + 1,
             ..self.position
@@ -119,37 +128,34 @@ impl Batches {
                 pool,
                 index: 0,
                 ..next
-            });
+            })?;
         } else {
-            self.go_to(next.next_epoch());
+            self.go_to(next.next_epoch())?;
         }
         Ok((batch, self.position))
     }
 
-    fn go_to(&mut self, position: Position) {
+    fn go_to(&mut self, position: Position) -> Result<()> {
         self.position = position;
-        self.pool = self.list();
+        self.pool = self.list()?;
+        Ok(())
     }
 
-    fn batch(&self, pairs: &[(u64, Place)]) -> Result<Batch> {
-        let (mut source, mut target) = (Vec::new(), Vec::new());
-        for &(i, place) in pairs {
-            let dataset = self.mixture.dataset(place.corpus);
-            let (s, t) = match &self.augmenter {
-                None => dataset.ids(place.pair)?,
-                Some(augmenter) => {
-                    let Position { stage, epoch, .. } = self.position;
-                    augmenter.pair(dataset, place.pair, [stage, epoch, i])?
-                }
+    fn batch(&self, drawn: Vec<Drawn>) -> Result<Batch> {
+        let (mut source, mut target, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
+        for Drawn { place, ids } in drawn {
+            let (s, t) = match ids {
+                Some(ids) => ids,
+                None => self.mixture.dataset(place.corpus).ids(place.pair)?,
             };
             source.push(s);
             target.push(t);
+            pairs.push(self.mixture.number(place));
         }
-        let numbers = pairs.iter().map(|(_, place)| self.mixture.number(*place));
         Ok(Batch {
             source: Packed::of_sentences(source).into(),
             target: Packed::of_sentences(target),
-            pairs: numbers.collect(),
+            pairs,
         })
     }
 
@@ -164,7 +170,7 @@ impl Batches {
 
     /// The batches of the current pool. Its pairs are sorted by length and cut into batches, and the batches are
     /// shuffled. Pairs of equal lengths keep their random order.
-    fn list(&self) -> Vec<Vec<(u64, Place)>> {
+    fn list(&self) -> Result<Vec<Vec<Drawn>>> {
         let Position {
             stage, epoch, pool, ..
         } = self.position;
@@ -172,19 +178,43 @@ impl Batches {
         let pairs = u128::from(self.mixture.epoch_pairs(stage));
         let pools = u128::from(self.pools());
         let start = |pool: u64| (pairs * u128::from(pool) / pools) as u64;
-        let places = (start(pool)..start(pool + 1)).map(|i| (i, order.at(i)));
-        let mut sorted: Vec<(Lengths, u64, Place)> = places
-            .map(|(i, place)| (self.mixture.lengths(place), i, place))
-            .collect();
-        sorted.sort_by_key(|(lengths, ..)| *lengths);
-        let lengths: Vec<Lengths> = sorted.iter().map(|(lengths, ..)| *lengths).collect();
+        let places = start(pool)..start(pool + 1);
+        let mut drawn: Vec<(Lengths, Drawn)> = match &self.augmenter {
+            None => {
+                let pair = |place: Place| (self.mixture.lengths(place), Drawn { place, ids: None });
+                places.map(|i| pair(order.at(i))).collect()
+            }
+            Some(augmenter) => {
+                let pair = |i: u64| self.augmented(augmenter, order.at(i), [stage, epoch, i]);
+                places.into_par_iter().map(pair).collect::<Result<_>>()?
+            }
+        };
+        drawn.sort_by_key(|(lengths, _)| *lengths);
+        let lengths: Vec<Lengths> = drawn.iter().map(|(lengths, _)| *lengths).collect();
+        let mut drawn = drawn.into_iter().map(|(_, drawn)| drawn);
         let batches = cut(&lengths, self.batch_tokens).into_iter();
-        let pair = |&(_, i, place): &(Lengths, u64, Place)| (i, place);
-        let mut batches: Vec<Vec<_>> = batches
-            .map(|range| sorted[range].iter().map(pair).collect())
+        let mut batches: Vec<Vec<Drawn>> = batches
+            .map(|range| drawn.by_ref().take(range.len()).collect())
             .collect();
         Draws::new(self.mixture.seed(), [BATCHES, stage, epoch, pool]).shuffle(&mut batches);
-        batches
+        Ok(batches)
+    }
+
+    /// A pair that is changed at random, with its lengths after that, by which batches are cut.
+    fn augmented(
+        &self,
+        augmenter: &Augmenter,
+        place: Place,
+        draw: [u64; 3],
+    ) -> Result<(Lengths, Drawn)> {
+        let dataset = self.mixture.dataset(place.corpus);
+        let ids = augmenter.pair(dataset, place.pair, draw)?;
+        let lengths = Lengths {
+            source: ids.0.len(),
+            target: ids.1.len(),
+        };
+        let ids = Some(ids);
+        Ok((lengths, Drawn { place, ids }))
     }
 
     /// The position before the next batch.
@@ -217,7 +247,7 @@ impl Batches {
         let counted = share.clamp(1, pools);
         let counts = (0..counted).map(|i| {
             batches.position.pool = (i * pools / counted) as u64;
-            batches.list().len() as u128
+            batches.list().map_or(0, |pool| pool.len() as u128)
         });
         let sum: u128 = counts.sum();
         (sum * pools / counted) as u64

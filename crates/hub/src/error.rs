@@ -1,7 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::path::HubPath;
+use crate::path::{HubPath, Kind};
 
 /// The result of this crate's fallible functions.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -129,10 +129,13 @@ impl Error {
             Self::Conflict { .. } => "look at the repository, then try again".into(),
             Self::Offline(path) => {
                 let download = "unset HF_HUB_OFFLINE once to download it";
-                match path.path() {
-                    "" => format!("{download}, or run `hf download {}`", path.id()),
-                    file => format!("{download}, or run `hf download {} {file}`", path.id()),
-                }
+                let kind = match path.kind() {
+                    Kind::Dataset => "--repo-type dataset ",
+                    Kind::Model => "",
+                };
+                let (id, file) = (path.id(), path.path());
+                let command = format!("hf download {kind}{id} {file}");
+                format!("{download}, or run `{}`", command.trim_end())
             }
             Self::Damaged { .. } => {
                 "nothing was kept of it: try again, and if it happens again, tell the repository's owner"

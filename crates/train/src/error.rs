@@ -194,6 +194,6 @@ fn list(differences: &[Difference]) -> String {
 fn changed(corpora: &[String]) -> String {
     match corpora {
         [] => String::new(),
-        corpora => format!(": {} has changed", corpora.join("; ")),
+        corpora => format!("; changed: {}", corpora.join(", ")),
     }
 }

@@ -59,13 +59,15 @@ impl MemoryBudget {
 
     /// Bytes that training takes with the largest batch of this data, by estimate.
     pub(crate) fn estimate(&self, data: &Mixture, batch_tokens: usize) -> u64 {
-        let most = |side: fn(Lengths) -> usize, of: fn(&Dataset) -> Lengths| {
-            data.datasets().map(|d| side(of(d))).max().unwrap_or(0)
+        let longest = |side: fn(Lengths) -> usize| {
+            let lengths = data.datasets().map(|dataset| side(dataset.longest()));
+            lengths.max().unwrap_or(0)
         };
-        let longest_source = most(|lengths| lengths.source, Dataset::longest);
-        let longest_target = most(|lengths| lengths.target, Dataset::longest);
-        let all_source = most(|lengths| lengths.source, Dataset::tokens);
-        let all_target = most(|lengths| lengths.target, Dataset::tokens);
+        let longest_source = longest(|lengths| lengths.source);
+        let longest_target = longest(|lengths| lengths.target);
+        let tokens = || data.datasets().map(Dataset::tokens);
+        let all_source: usize = tokens().map(|lengths| lengths.source).sum();
+        let all_target: usize = tokens().map(|lengths| lengths.target).sum();
         // A pair that is longer than a batch is a batch of its own.
         let largest = BatchSize {
             source: all_source.min(batch_tokens).max(longest_source),

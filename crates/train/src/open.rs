@@ -34,14 +34,9 @@ pub struct ResumeOptions {
 }
 
 /// The keys of the config that decide which batches there are and their order.
-pub(crate) const BATCH_KEYS: [&str; 2] = ["seed", "data.batch_tokens"];
+pub(crate) const BATCH_KEYS: [&str; 3] = ["seed", "data.batch_tokens", "data.augment"];
 /// The keys that decide which pairs of a corpus are trained on.
-pub(crate) const PAIR_KEYS: [&str; 4] = [
-    "data.max_length",
-    "data.clean",
-    "data.bad_lines",
-    "data.augment",
-];
+pub(crate) const PAIR_KEYS: [&str; 3] = ["data.max_length", "data.clean", "data.bad_lines"];
 
 impl Run {
     /// Starts a new run.

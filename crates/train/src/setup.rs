@@ -195,7 +195,21 @@ impl Setup {
         restored.map_err(|problem| other_model(&self.config, problem))
     }
 
+    /// A run that says what it trains.
     pub(crate) fn run(self, state: TrainerState, lock: Lock) -> Result<Run> {
+        let (_, vocabulary) = self.vocabulary();
+        let run = self.silent_run(state, lock)?;
+        run.log.print(&format!(
+            "{}: {} parameters, {vocabulary} tokens of vocabulary, about {} batches an epoch, from step {}",
+            run.config.out.display(),
+            run.model.weights().count(),
+            run.batcher.epoch_len(),
+            run.state.step,
+        ));
+        Ok(run)
+    }
+
+    pub(crate) fn silent_run(self, state: TrainerState, lock: Lock) -> Result<Run> {
         let Self {
             config,
             compute,
@@ -218,14 +232,6 @@ impl Setup {
             last_step(&config, batcher.epoch_len()),
             config.train.on_save_error,
         )?;
-        log.print(&format!(
-            "{}: {} parameters, {} tokens of vocabulary, about {} batches an epoch, from step {}",
-            config.out.display(),
-            model.weights().count(),
-            vocabularies(&tokenizers).target,
-            batcher.epoch_len(),
-            state.step,
-        ));
         Ok(Run {
             judge: Judge::new(&config.train, validator),
             saver: Saver::new(&config, tokenizers, provenance, lock),

@@ -165,8 +165,6 @@ impl<'a, W: Write> Encoder<'a, W> {
         let (mut text_files, mut text) = (None, None);
         if let Some(sides) = self.text {
             let [source, target] = sides.map(RowsWriter::finish);
-            hash.add(source.2.as_bytes());
-            hash.add(target.2.as_bytes());
             text = Some([source.1, target.1]);
             text_files = Some([source.0, target.0]);
         }

@@ -81,7 +81,11 @@ fn draw(config: &TokenizerConfig, texts: &[TextSource], progress: &dyn Progress)
         })?;
         match counts {
             Counts { read: 0, .. } => return Err(text.empty()),
-            Counts { kept: 0, .. } => return Err(Error::NothingLeft { counts }),
+            Counts { kept: 0, .. } => {
+                return Err(Error::NothingLeft {
+                    counts: counts.into(),
+                });
+            }
             _ => {}
         }
     }

@@ -89,7 +89,7 @@ fn train_a_little(
     let folder = RunFolder::new(&config.out);
     let lock = Lock::acquire(&folder)?;
     let mixture = setup.training().clone();
-    let mut run = setup.run(TrainerState::default(), lock)?;
+    let mut run = setup.silent_run(TrainerState::default(), lock)?;
     report.stages = stages(&mixture, &run);
     report.timing = Some(time(&mut run, &mixture)?);
     Ok(())

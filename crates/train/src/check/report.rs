@@ -128,11 +128,11 @@ impl fmt::Display for Report {
         for (name, pairs) in &self.overlap {
             writeln!(
                 f,
-                "overlap: {pairs} training pairs have a sentence of the {name} data"
+                "overlap: of the pairs that were read, {pairs} have a sentence of the {name} data"
             )?;
         }
         if self.bad_lines > 0 {
-            writeln!(f, "{} lines cannot be read", self.bad_lines)?;
+            writeln!(f, "lines that cannot be read: {}", self.bad_lines)?;
         }
         for dropped in &self.dropped {
             write!(f, "{dropped}")?;

@@ -61,9 +61,13 @@ impl Scan {
             Ok(pairs) => pairs,
             Err(error) => return self.errors.push((file(), error)),
         };
+        let (listed, mut read) = (self.errors.len(), false);
         for pair in pairs {
             match pair {
-                Ok(pair) => take(&pair.source, &pair.target),
+                Ok(pair) => {
+                    read = true;
+                    take(&pair.source, &pair.target);
+                }
                 Err(error) => {
                     self.bad_lines += u64::from(error.is_bad_line());
                     if self.errors.len() < LISTED || !error.is_bad_line() {
@@ -71,6 +75,14 @@ impl Scan {
                     }
                 }
             }
+        }
+        // If all lines are bad for the same reason, the first one tells it.
+        if !read
+            && self.errors[listed..]
+                .iter()
+                .all(|(_, error)| error.is_bad_line())
+        {
+            self.errors.truncate(listed + 1);
         }
     }
 }

@@ -100,7 +100,7 @@ fn a_check_lists_every_bad_line_and_fails() {
     for text in [
         "train.a:6: not valid UTF-8",
         "train.a:11: ",
-        "2 lines cannot be read",
+        "lines that cannot be read: 2",
     ] {
         assert!(report.contains(text), "{text} is not in {report}");
     }
@@ -220,10 +220,9 @@ fn a_corpus_that_changed_is_named_when_a_run_is_resumed() {
     tiny.write("second.a", text.replacen("one", "two", 1));
     let refused = stderr(&tiny.train(&more));
     assert!(
-        refused.contains("second.a and second.b has changed"),
+        refused.contains("changed: second.a and second.b\n"),
         "{refused}"
     );
-    assert!(!refused.contains("first.b has changed"), "{refused}");
     let allowed = [&more[..], &["--allow", "data.corpora"]].concat();
     let talk = stderr(&tiny.must(&allowed));
     assert!(talk.contains("continuing with the next epoch"), "{talk}");
