@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// The file of an entry that says what it holds. It is written last.
 pub(crate) const META: &str = "meta.json";
 /// Changes whenever entries are written in another way, or text is encoded differently.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 const PARTIAL: &str = "partial";
 const LOCK: &str = "lock";

@@ -1,17 +1,20 @@
 //! Rows of different lengths, such as sentences of token ids or of characters, as three flat files.
 //!
-//! `items` has the rows end to end; `lengths` has the length of each row; `starts` has the place in `items` of every
-//! 64th row. A row is found without reading what comes before it, and the index takes little more than two bytes a
-//! row.
+//! `items` has the rows end to end; `lengths` has the length of each row; `starts` has, for every block of 64 rows,
+//! its place in `items` and its checksum (CRC-32). A row is found without reading what comes before it, damage is
+//! found when a row is read, and the index takes little more than two bytes a row.
 
 use super::bytes::Bytes;
 use crate::hash::Hasher;
+use flate2::Crc;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::ops::Range;
 
 /// Rows between two entries of `starts`.
 const BLOCK: usize = 64;
+/// Bytes of an entry of `starts`: eight of a place, four of a checksum.
+const START: usize = 12;
 
 /// The extensions of the three files, in the order in which they are given everywhere.
 pub(crate) const PARTS: [&str; 3] = ["items", "lengths", "starts"];
@@ -54,7 +57,7 @@ impl Shape {
         Some([
             self.items.checked_mul(self.item.into())?,
             self.rows.checked_mul(self.length.into())?,
-            self.rows.div_ceil(BLOCK as u64).checked_mul(8)?,
+            self.rows.div_ceil(BLOCK as u64).checked_mul(START as u64)?,
         ])
     }
 }
@@ -65,6 +68,8 @@ pub(crate) struct RowsWriter<W> {
     shape: Shape,
     hash: Hasher,
     buffer: Vec<u8>,
+    /// The place and the checksum of the current block.
+    block: (u64, Crc),
 }
 
 impl<W: Write> RowsWriter<W> {
@@ -75,6 +80,7 @@ impl<W: Write> RowsWriter<W> {
             shape,
             hash: Hasher::new("rows"),
             buffer: Vec::new(),
+            block: (0, Crc::new()),
         }
     }
 
@@ -96,22 +102,33 @@ impl<W: Write> RowsWriter<W> {
     }
 
     fn push(&mut self, row: &[u8], length: usize) -> io::Result<()> {
-        let [items, lengths, starts] = &mut self.files;
-        if self.shape.rows.is_multiple_of(BLOCK as u64) {
-            starts.write_all(&self.shape.items.to_le_bytes())?;
-        }
+        let [items, lengths, _] = &mut self.files;
         items.write_all(row)?;
+        self.block.1.update(row);
         let bytes = (length as u32).to_le_bytes();
         lengths.write_all(&bytes[..self.shape.length.into()])?;
         self.hash.add(row);
         self.shape.rows += 1;
         self.shape.items += length as u64;
-        Ok(())
+        match self.shape.rows.is_multiple_of(BLOCK as u64) {
+            true => self.end_block(),
+            false => Ok(()),
+        }
+    }
+
+    fn end_block(&mut self) -> io::Result<()> {
+        let next = (self.shape.items, Crc::new());
+        let (start, checksum) = std::mem::replace(&mut self.block, next);
+        self.files[2].write_all(&start.to_le_bytes())?;
+        self.files[2].write_all(&checksum.sum().to_le_bytes())
     }
 
     /// The files, which are not flushed, the shape, and a hash of all rows.
-    pub(crate) fn finish(self) -> ([W; 3], Shape, String) {
-        (self.files, self.shape, self.hash.finish())
+    pub(crate) fn finish(mut self) -> io::Result<([W; 3], Shape, String)> {
+        if !self.shape.rows.is_multiple_of(BLOCK as u64) {
+            self.end_block()?;
+        }
+        Ok((self.files, self.shape, self.hash.finish()))
     }
 }
 
@@ -146,8 +163,8 @@ impl Rows {
         let width = usize::from(self.shape.length);
         let blocks = self.lengths.chunks(BLOCK * width);
         let mut place = 0;
-        let fits = blocks.zip(self.starts.chunks(8)).all(|(block, start)| {
-            let is_here = number(start) == place;
+        let fits = blocks.zip(self.starts.chunks(START)).all(|(block, start)| {
+            let is_here = number(&start[..8]) == place;
             let rows: u64 = block.chunks(width).map(number).sum(); // at most 64 numbers below 2^32
             place = rows.saturating_add(place);
             is_here
@@ -179,10 +196,32 @@ impl Rows {
 
     fn bytes(&self, i: usize) -> Option<Range<usize>> {
         let block = i / BLOCK;
-        let start = self.starts.get(block * 8..(block + 1) * 8).map(number)?;
+        if !self.is_whole(block)? {
+            return None;
+        }
+        let start = self.start(block)?;
         let before = (block * BLOCK..i).map(|row| self.length(row) as u64);
         let start = start.checked_add(before.sum())?;
         let end = start.checked_add(self.length(i) as u64)?;
+        self.bytes_of(start, end)
+    }
+
+    /// The place of a block in `items`. After the last one, the end.
+    fn start(&self, block: usize) -> Option<u64> {
+        let entry = self.starts.chunks(START).nth(block);
+        Some(entry.map_or(self.shape.items, |entry| number(&entry[..8])))
+    }
+
+    /// Whether a block is what was written.
+    fn is_whole(&self, block: usize) -> Option<bool> {
+        let range = self.bytes_of(self.start(block)?, self.start(block + 1)?)?;
+        let mut checksum = Crc::new();
+        checksum.update(self.items.get(range)?);
+        let written = self.starts.chunks(START).nth(block)?;
+        Some(number(&written[8..]) == u64::from(checksum.sum()))
+    }
+
+    fn bytes_of(&self, start: u64, end: u64) -> Option<Range<usize>> {
         let width = u64::from(self.shape.item);
         let byte = |item: u64| usize::try_from(item.checked_mul(width)?).ok();
         Some(byte(start)?..byte(end)?)
@@ -203,7 +242,7 @@ mod tests {
     fn rows(shape: Shape, push: impl Fn(&mut RowsWriter<Vec<u8>>)) -> (Rows, String) {
         let mut writer = RowsWriter::new(Default::default(), shape);
         push(&mut writer);
-        let (files, shape, hash) = writer.finish();
+        let (files, shape, hash) = writer.finish().unwrap();
         let rows = Rows::new(files.map(Bytes::Held), shape).unwrap();
         (rows, hash)
     }
@@ -243,7 +282,7 @@ mod tests {
         for i in 0..100 {
             writer.push_ids(&[i, i]).unwrap();
         }
-        let (files, shape, _) = writer.finish();
+        let (files, shape, _) = writer.finish().unwrap();
         for part in 0..3 {
             let mut cut = files.clone();
             cut[part].pop();
@@ -253,12 +292,13 @@ mod tests {
             let rows = Rows::new(other.map(Bytes::Held), shape);
             assert_eq!(rows.is_some(), part == 0, "{}", PARTS[part]);
         }
-        for (part, bytes) in [(1, 200), (2, 16)] {
-            for bit in 0..bytes * 8 {
+        for part in 0..3 {
+            for bit in 0..files[part].len() * 8 {
                 let mut other = files.clone();
                 other[part][bit / 8] ^= 1 << (bit % 8);
                 let rows = Rows::new(other.map(Bytes::Held), shape);
-                assert!(rows.is_none(), "bit {bit} of {}", PARTS[part]);
+                let read = |rows: Rows| (0..100).all(|i| rows.ids(i).is_some());
+                assert!(!rows.is_some_and(read), "bit {bit} of {}", PARTS[part]);
             }
         }
         let huge = Shape {

@@ -59,15 +59,15 @@ impl<W: Write> Side<W> {
         self.rows.push_ids(ids)
     }
 
-    fn finish(self) -> ([W; 3], SideMeta, String) {
-        let (files, shape, hash) = self.rows.finish();
+    fn finish(self) -> io::Result<([W; 3], SideMeta, String)> {
+        let (files, shape, hash) = self.rows.finish()?;
         let meta = SideMeta {
             shape,
             vocab_size: self.vocab_size as u64,
             longest: self.longest as u64,
             unknown: self.unknown,
         };
-        (files, meta, hash)
+        Ok((files, meta, hash))
     }
 }
 
@@ -156,15 +156,16 @@ impl<'a, W: Write> Encoder<'a, W> {
         self,
         files: Vec<std::path::PathBuf>,
         starts: Vec<u64>,
-    ) -> (Files<W>, Meta) {
-        let (source_files, source, source_hash) = self.source.finish();
-        let (target_files, target, target_hash) = self.target.finish();
+    ) -> io::Result<(Files<W>, Meta)> {
+        let (source_files, source, source_hash) = self.source.finish()?;
+        let (target_files, target, target_hash) = self.target.finish()?;
         let mut hash = Hasher::new("dataset");
         hash.add(source_hash.as_bytes());
         hash.add(target_hash.as_bytes());
         let (mut text_files, mut text) = (None, None);
         if let Some(sides) = self.text {
             let [source, target] = sides.map(RowsWriter::finish);
+            let (source, target) = (source?, target?);
             text = Some([source.1, target.1]);
             text_files = Some([source.0, target.0]);
         }
@@ -187,6 +188,6 @@ impl<'a, W: Write> Encoder<'a, W> {
             text: text_files,
             fates: self.fates,
         };
-        (files, meta)
+        Ok((files, meta))
     }
 }

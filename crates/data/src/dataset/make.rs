@@ -85,7 +85,7 @@ impl Dataset {
             source,
         };
         encoder.add(&checked.collect::<Vec<_>>(), failed)?;
-        let (files, meta) = encoder.finish(Vec::new(), vec![0]);
+        let (files, meta) = encoder.finish(Vec::new(), vec![0]).map_err(failed)?;
         check_left(&meta)?;
         let rows = |files: [Vec<u8>; 3], side: &SideMeta| {
             let rows = Rows::new(files.map(Bytes::Held), side.shape);
@@ -155,7 +155,7 @@ fn write(
     if read == 0 {
         return Err(text.empty());
     }
-    let (files, meta) = encoder.finish(text.files(), starts);
+    let (files, meta) = encoder.finish(text.files(), starts).map_err(failed)?;
     check_left(&meta)?;
     let flush = |files: Files<BufWriter<File>>| -> io::Result<()> {
         let rows = [files.source, files.target].into_iter();
