@@ -4,8 +4,8 @@ use crate::random::Draws;
 use crate::{Augment, AugmentConfig, Dataset, Result, Sampling, Tokenizers};
 use std::sync::Arc;
 
-/// The streams of random numbers: for the text, for how each side is split, and for dropped tokens. [`Mixture`](crate::Mixture) and
-/// [`Batches`](crate::Batches) have others.
+/// The streams of random numbers: for the text, for how each side is split, and for dropped tokens.
+/// [`Mixture`](crate::Mixture) and [`Batches`](crate::Batches) have others.
 const TEXT: u64 = 3;
 const SOURCE: u64 = 4;
 const TARGET: u64 = 5;

@@ -74,16 +74,7 @@ pub(crate) struct Content {
 
 impl Content {
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => Error::MissingFile {
-                path: path.into(),
-                tried: Vec::new(),
-            },
-            _ => Error::Io {
-                path: path.into(),
-                source,
-            },
-        })?;
+        let file = File::open(path).map_err(|source| Error::reading(path, source))?;
         Self::new(file, path)
     }
 

@@ -4,7 +4,7 @@ use crate::clean::{Counts, Reason};
 use crate::{MAX_LINE_BYTES, Position};
 use attend_config::ConfigError;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -136,6 +136,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error of a file that cannot be opened or read.
+    pub(crate) fn reading(path: &Path, source: io::Error) -> Self {
+        let path = path.into();
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::MissingFile {
+                path,
+                tried: Vec::new(),
+            },
+            _ => Self::Io { path, source },
+        }
+    }
+
     /// The line that cannot be read, if it is one.
     pub fn line(&self) -> Option<u64> {
         match self {

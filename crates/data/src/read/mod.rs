@@ -26,6 +26,22 @@ pub struct Pair {
 /// The pairs of a file.
 pub type Pairs = Box<dyn Iterator<Item = Result<Pair>> + Send>;
 
+/// The pairs that `next` gives, to the end or to an error that is no bad line. `next` is not called after that.
+fn pairs_of(mut next: impl FnMut() -> Result<Option<Pair>> + Send + 'static) -> Pairs {
+    let mut ended = false;
+    Box::new(std::iter::from_fn(move || {
+        if ended {
+            return None;
+        }
+        let pair = next();
+        ended = match &pair {
+            Ok(pair) => pair.is_none(),
+            Err(error) => !error.is_bad_line(),
+        };
+        pair.transpose()
+    }))
+}
+
 /// A bad line, after which the next pair can be read.
 fn bad(path: &Path, line: u64, problem: impl Into<String>) -> Error {
     Error::BadRecord {

@@ -1,6 +1,6 @@
 //! Apache Parquet: two columns of text, read side by side.
 
-use super::{Pair, Pairs, bad, on_one_line, pair};
+use super::{Pair, Pairs, bad, on_one_line, pair, pairs_of};
 use crate::compression::Content;
 use crate::input::Columns;
 use crate::{Column, Error, Result};
@@ -39,15 +39,15 @@ pub(crate) fn open(path: &Path, columns: &Columns) -> Result<Pairs> {
         find(path, &schema, &columns.source, source)?,
         find(path, &schema, &columns.target, target)?,
     ];
-    Ok(Box::new(Records {
+    let mut records = Records {
         file,
         path: path.into(),
         columns,
         next_group: 0,
         group: None,
         read: 0,
-        ended: false,
-    }))
+    };
+    Ok(pairs_of(move || records.next_pair()))
 }
 
 /// The number of a column of text. Columns of structs are named as paths, such as `translation.en`.
@@ -97,7 +97,6 @@ struct Records {
     next_group: usize,
     group: Option<Group>,
     read: u64,
-    ended: bool,
 }
 
 /// A row group that is being read.
@@ -205,22 +204,6 @@ impl Records {
             Err(bad(&self.path, self.read, problem))
         };
         pair(&self.path, self.read, text(0)?, text(1)?).map(Some)
-    }
-}
-
-impl Iterator for Records {
-    type Item = Result<Pair>;
-
-    fn next(&mut self) -> Option<Result<Pair>> {
-        if self.ended {
-            return None;
-        }
-        let pair = self.next_pair();
-        self.ended = match &pair {
-            Ok(pair) => pair.is_none(),
-            Err(error) => !error.is_bad_line(),
-        };
-        pair.transpose()
     }
 }
 

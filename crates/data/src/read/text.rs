@@ -1,6 +1,6 @@
 //! Parallel text: two files, line by line.
 
-use super::{Pair, Pairs, bad};
+use super::{Pair, Pairs, bad, pairs_of};
 use crate::{Error, FilePair, Lines, Result};
 use std::fs;
 use std::path::Path;
@@ -10,17 +10,16 @@ pub(crate) fn open(files: &FilePair) -> Result<Pairs> {
         let source = files.source.display();
         tracing::warn!("{source} is both the source and the target of a corpus");
     }
-    Ok(Box::new(Text {
+    let mut text = Text {
         source: Lines::open(&files.source)?,
         target: Lines::open(&files.target)?,
-        ended: false,
-    }))
+    };
+    Ok(pairs_of(move || text.next_pair()))
 }
 
 struct Text {
     source: Lines,
     target: Lines,
-    ended: bool,
 }
 
 impl Text {
@@ -69,22 +68,6 @@ impl Text {
             target_path: self.target.path().into(),
             target_lines: self.target.count_read(),
         })
-    }
-}
-
-impl Iterator for Text {
-    type Item = Result<Pair>;
-
-    fn next(&mut self) -> Option<Result<Pair>> {
-        if self.ended {
-            return None;
-        }
-        let pair = self.next_pair();
-        self.ended = match &pair {
-            Ok(pair) => pair.is_none(),
-            Err(error) => !error.is_bad_line(),
-        };
-        pair.transpose()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::decoded::{Decoded, TOO_LONG};
 use super::unit::Unit;
-use super::{Pair, Pairs, bad, short};
+use super::{Pair, Pairs, bad, pairs_of, short};
 use crate::compression::Content;
 use crate::input::Columns;
 use crate::{Column, Error, Result};
@@ -38,7 +38,7 @@ pub(crate) fn read(content: Content, columns: &Columns) -> Result<Pairs> {
     })?;
     let mut reader = Reader::from_reader(decoded);
     reader.config_mut().allow_dangling_amp = true; // common, and it can only be the character
-    Ok(Box::new(Units {
+    let mut units = Units {
         reader,
         path,
         kind,
@@ -46,8 +46,8 @@ pub(crate) fn read(content: Content, columns: &Columns) -> Result<Pairs> {
         buffer: Vec::new(),
         open: Vec::new(),
         has_root: false,
-        ended: false,
-    }))
+    };
+    Ok(pairs_of(move || units.next_unit()))
 }
 
 /// The units of a file: its `<tu>` elements.
@@ -59,7 +59,6 @@ struct Units<R> {
     buffer: Vec<u8>,
     open: Vec<Element>,
     has_root: bool,
-    ended: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,22 +162,6 @@ impl<R: BufRead> Units<R> {
                 _ => {}
             }
         }
-    }
-}
-
-impl<R: BufRead> Iterator for Units<R> {
-    type Item = Result<Pair>;
-
-    fn next(&mut self) -> Option<Result<Pair>> {
-        if self.ended {
-            return None;
-        }
-        let pair = self.next_unit();
-        self.ended = match &pair {
-            Ok(pair) => pair.is_none(),
-            Err(error) => !error.is_bad_line(),
-        };
-        pair.transpose()
     }
 }
 

@@ -275,14 +275,5 @@ fn read(path: &Path) -> Result<Vec<u8>> {
             Err(io::Error::other("not a regular file"))
         }
     };
-    regular().map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => Error::MissingFile {
-            path: path.into(),
-            tried: Vec::new(),
-        },
-        _ => Error::Io {
-            path: path.into(),
-            source,
-        },
-    })
+    regular().map_err(|source| Error::reading(path, source))
 }

@@ -5,7 +5,6 @@ use crate::{corpus, strings};
 use attend_data::{Sampling, Tokenizer, TokenizerConfig, TokenizerKind, Tokenizers};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::io::Write;
 
 /// So small that nothing is ever left out, but merging is done by what also leaves out.
 const NEVER: f64 = f64::MIN_POSITIVE;
@@ -372,49 +371,5 @@ fn what_a_tokenizer_cannot_draw_is_refused_with_the_key() {
             .encode_sampled("the dog", &Sampling::default(), 0)
             .unwrap();
         assert_eq!(ids, tokenizer.encode("the dog").unwrap());
-    }
-}
-
-/// `cargo test --release -p attend-data -- --ignored --nocapture how_long`
-#[test]
-#[ignore = "measures time"]
-fn how_long_drawing_takes() {
-    let repository = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = std::fs::read_to_string(repository.join("docs/history.md")).unwrap();
-    let lines: Vec<&str> = text.lines().filter(|line| line.len() > 60).collect();
-    let train = |config: TokenizerConfig| Tokenizer::train(&config, lines.iter().copied()).unwrap();
-    let bpe = |byte_fallback| TokenizerConfig {
-        byte_fallback,
-        vocab_size: 2000,
-        ..Default::default()
-    };
-    let unigram = TokenizerConfig {
-        vocab_size: 1000,
-        ..of_kind(TokenizerKind::Unigram)
-    };
-    for (name, tokenizer, sampling) in [
-        ("bpe", train(bpe(false)), dropout(0.1)),
-        ("bpe, bytes", train(bpe(true)), dropout(0.1)),
-        ("unigram", train(unigram), alpha(0.2)),
-        ("SentencePiece bpe", tokenizer("bpe_bytes"), dropout(0.1)),
-        ("SentencePiece unigram", tokenizer("unigram"), alpha(0.2)),
-    ] {
-        let mut seconds = [f64::MAX; 2];
-        for _ in 0..5 {
-            let start = std::time::Instant::now();
-            lines
-                .iter()
-                .for_each(|line| drop(tokenizer.encode(line).unwrap()));
-            seconds[0] = seconds[0].min(start.elapsed().as_secs_f64());
-            let start = std::time::Instant::now();
-            let draw = |line: &&str| drop(tokenizer.encode_sampled(line, &sampling, 1).unwrap());
-            lines.iter().for_each(draw);
-            seconds[1] = seconds[1].min(start.elapsed().as_secs_f64());
-        }
-        let [plain, drawn] = seconds.map(|s| s * 1e6 / lines.len() as f64);
-        let result =
-            format!("{name}: encode {plain:.1} µs, encode_sampled {drawn:.1} µs for a line");
-        writeln!(std::io::stderr(), "{result}").unwrap();
-        assert!(drawn <= 3.0 * plain, "{result}");
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// Run folder (its best checkpoint is used), checkpoint or bundle
     run: PathBuf,
 
-    /// Source sentences, UTF-8 text or gzip, one per line
+    /// Source sentences, UTF-8 text, one per line, plain or compressed with gzip, zstd or xz
     #[arg(long = "src", value_name = "FILE")]
     source: PathBuf,
 

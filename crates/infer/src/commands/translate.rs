@@ -22,8 +22,8 @@ pub(crate) struct Args {
     /// Run folder (its best checkpoint is used), checkpoint or bundle
     run: PathBuf,
 
-    /// Files to translate, UTF-8 text or gzip, one sentence per line; `-` or no file reads standard
-    /// input
+    /// Files to translate, UTF-8 text, one sentence per line, plain or compressed with gzip, zstd or xz; `-` or no
+    /// file reads standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 

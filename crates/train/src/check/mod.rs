@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use attend_data::{BadLines, Dataset, Mixture, name_of};
+use attend_data::{BadLines, Dataset, Input, Mixture};
 use attend_infer::run::{RunFolder, TrainerState};
 use attend_model::Weights;
 
@@ -77,11 +77,21 @@ fn train_a_little(
     let setup = Setup::new(config.clone(), corpora, compute)?;
     let (mixture, validation) = (setup.training(), setup.validation());
     for (text, dataset) in corpora.texts().iter().zip(mixture.datasets()) {
-        report.training.push(corpus_report(text.files(), dataset));
+        let report_of_corpus = corpus_report(text.name(), text.files(), dataset);
+        report.training.push(report_of_corpus);
         let dropped = scan::dropped(text, dataset, shown)?;
         report.dropped.extend(dropped);
     }
-    report.validation = validation.map(|data| corpus_report(Vec::new(), data));
+    report.validation = validation.map(|data| {
+        let mut held_out = corpora.held_out();
+        let inputs = held_out.find(|(name, _)| *name == "validation");
+        let files = inputs
+            .into_iter()
+            .flat_map(|(_, inputs)| inputs)
+            .flat_map(Input::files);
+        let files = files.map(Into::into).collect();
+        corpus_report("validation".into(), files, data)
+    });
     report.parameters = parameters(setup.weights());
     report.vocabulary = setup.vocabulary();
     report.memory = setup.memory_estimate();
@@ -95,16 +105,13 @@ fn train_a_little(
     Ok(())
 }
 
-fn corpus_report(files: Vec<PathBuf>, dataset: &Dataset) -> CorpusReport {
+fn corpus_report(name: String, files: Vec<PathBuf>, dataset: &Dataset) -> CorpusReport {
     let tokens = dataset.tokens();
     let unknown = dataset.unknown();
     let share = |unknown: usize, tokens: usize| unknown as f64 / tokens.max(1) as f64;
     let lengths = || (0..dataset.len()).map(|pair| dataset.lengths(pair));
     CorpusReport {
-        name: match files.is_empty() {
-            true => "validation".into(),
-            false => name_of(&files),
-        },
+        name,
         files,
         counts: *dataset.counts(),
         source_tokens: tokens.source as u64,

@@ -277,3 +277,35 @@ fn corpora_that_cannot_be_mixed_are_refused_by_key() {
     ]);
     assert!(stderr(&both).contains("data.corpora: is set, and data.train too"));
 }
+
+#[test]
+fn a_run_of_an_older_program_goes_on_with_the_next_epoch() {
+    let tiny = Tiny::new();
+    tiny.must(&["run", "config.toml", "--set", "train.steps=8"]);
+    let path = "run/checkpoint-8/provenance.json";
+    let mut provenance: Value = serde_json::from_slice(&tiny.read(path)).unwrap();
+    provenance["data"] = "0123456789abcdef".into();
+    provenance.as_object_mut().unwrap().remove("corpora");
+    tiny.write(path, provenance.to_string());
+    let path = "run/checkpoint-8/trainer_state.json";
+    let mut state: Value = serde_json::from_slice(&tiny.read(path)).unwrap();
+    state["position"] = serde_json::json!({"epoch": 0, "index": 900}); // no pools, but more batches
+    tiny.write(path, state.to_string());
+    tiny.accept_changes("run/checkpoint-8");
+    let resume = ["resume", "run", "--set", "train.steps=9"];
+    let talk = stderr(&tiny.must(&resume));
+    assert!(talk.contains("continuing with the next epoch"), "{talk}");
+    let talk = stderr(&tiny.must(&["resume", "run", "--set", "train.steps=10"]));
+    assert!(!talk.contains("next epoch"), "{talk}");
+}
+
+#[test]
+fn of_a_plain_and_a_compressed_file_the_one_that_is_read_is_named() {
+    let tiny = Tiny::new();
+    tiny.write("train.a.gz", "not gzip");
+    let talk = stderr(&tiny.must(&["prepare", "config.toml"]));
+    assert!(
+        talk.contains("train.a is read, and train.a.gz is not"),
+        "{talk}"
+    );
+}

@@ -56,6 +56,56 @@ fn a_run_with_data_tokenizer_and_init_on_the_hub_is_that_with_local_files_and_re
 }
 
 #[test]
+fn a_corpus_on_the_hub_can_be_a_table_or_a_compressed_prefix() {
+    let tiny = Tiny::new();
+    let hub = TestHub::start();
+    let text = |side: &str| String::from_utf8(tiny.read(side)).unwrap();
+    let (source, target) = (text("train.a"), text("train.b"));
+    let rows = source.lines().zip(target.lines());
+    let rows = rows.map(|(a, b)| {
+        let pair = serde_json::json!({"translation": {"a": a, "b": b}});
+        format!("{pair}\n")
+    });
+    let rows: String = rows.collect();
+    hub.put(
+        "datasets/me/text",
+        "main",
+        "a-b/train.jsonl",
+        rows.as_bytes(),
+    );
+    for side in ["train.a", "train.b"] {
+        // Told by its content: the file is not compressed.
+        hub.put(
+            "datasets/me/text",
+            "main",
+            &format!("{side}.zst"),
+            &tiny.read(side),
+        );
+    }
+    let fingerprint = |out: &str, path: &str| {
+        let corpora = format!("data.corpora=[{{ path = \"{path}\" }}]");
+        let out_key = format!("out={out}");
+        let arguments = ["run", "hub.toml", "--set", &corpora, "--set", &out_key];
+        let output = train(&tiny, &hub, &arguments);
+        let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{talk}");
+        let provenance = tiny.read(&format!("{out}/last/provenance.json"));
+        let provenance: serde_json::Value = serde_json::from_slice(&provenance).unwrap();
+        assert_eq!(provenance["corpora"][0]["pairs"]["kept"], 120);
+        provenance["data"].clone()
+    };
+    tiny.edit("train = \"train\"\n", "");
+    tiny.edit("steps = 60", "steps = 1");
+    std::fs::rename(tiny.path("config.toml"), tiny.path("hub.toml")).unwrap();
+    let local = fingerprint("local", "train");
+    assert_eq!(
+        fingerprint("table", "hf://datasets/me/text/a-b/train.jsonl"),
+        local
+    );
+    assert_eq!(fingerprint("prefix", "hf://datasets/me/text/train"), local);
+}
+
+#[test]
 fn what_the_hub_does_not_have_is_one_error_before_anything_is_written() {
     let tiny = Tiny::new();
     let hub = TestHub::start();

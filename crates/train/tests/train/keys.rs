@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use attend_infer::Manifest;
 use attend_train::Config;
 
 use crate::errors::refuses;
@@ -204,17 +203,7 @@ fn a_run_that_was_written_by_an_earlier_version_resumes_without_a_word() {
         let folder = format!("run/{name}");
         let config = in_old_words(&text(&format!("{folder}/config.toml")));
         tiny.write(&format!("{folder}/config.toml"), config);
-        let entries = fs::read_dir(tiny.path(&folder)).unwrap();
-        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let names = names.filter(|name| name != Manifest::NAME);
-        let files: Vec<_> = names
-            .map(|name| {
-                let bytes = tiny.read(&format!("{folder}/{name}"));
-                (name, bytes)
-            })
-            .collect();
-        let manifest = Manifest::of(&files).to_json();
-        tiny.write(&format!("{folder}/{}", Manifest::NAME), manifest);
+        tiny.accept_changes(&folder);
     }
     let steps = ["--set", "train.steps=60"];
     for arguments in [

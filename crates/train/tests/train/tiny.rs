@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use attend_infer::Manifest;
 use attend_model::Kernels;
 use attend_train::{Compute, Config, Run, Start};
 use candle_core::Device;
@@ -117,6 +118,21 @@ impl Tiny {
         let config = String::from_utf8(self.read("config.toml")).unwrap();
         assert!(config.contains(from), "{from} is not in the config");
         self.write("config.toml", config.replace(from, to));
+    }
+
+    /// Makes the files of a checkpoint, as they are now, those that it was written with.
+    pub(crate) fn accept_changes(&self, checkpoint: &str) {
+        let entries = fs::read_dir(self.path(checkpoint)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let names = names.filter(|name| name != Manifest::NAME);
+        let files: Vec<_> = names
+            .map(|name| {
+                let bytes = self.read(&format!("{checkpoint}/{name}"));
+                (name, bytes)
+            })
+            .collect();
+        let manifest = Manifest::of(&files).to_json();
+        self.write(&format!("{checkpoint}/{}", Manifest::NAME), manifest);
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
