@@ -13,6 +13,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -75,8 +76,10 @@ impl RepoCache {
         }
         let file = self.folder.join("refs").join(revision);
         create_parent(&file)?;
-        // In two steps: a reader never sees half a commit.
-        let temporary = self.folder.join(format!("refs.{}.tmp", std::process::id()));
+        // In two steps: a reader never sees half a commit. No two threads have the same temporary file.
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let temporary = self.folder.join(format!("refs.{process}.{number}.tmp"));
         fs::write(&temporary, commit).map_err(Error::write(&temporary))?;
         fs::rename(&temporary, &file).map_err(Error::write(file))
     }
