@@ -9,6 +9,7 @@
 //! | `run/` | reads and verifies the folder of a run |
 //! | `decode` | the `[decode]` section of the config |
 //! | `search/` | greedy and beam search over tokens |
+//! | `links` | which words of a translation come from which words of its source |
 //! | `observer` | watches or cancels translations in progress |
 //! | `translate` | translates lines of text |
 //! | `hub` | makes paths on the Hugging Face Hub local |
@@ -48,6 +49,7 @@ mod file;
 pub mod heatmap;
 pub mod hub;
 mod huggingface;
+mod links;
 pub mod metrics;
 mod observer;
 mod pieces;
@@ -65,8 +67,9 @@ pub use decode::{DecodeConfig, LengthMeasure};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};
 pub use huggingface::parse_hub_config;
+pub use links::{AlignWords, Link, Pair};
 pub use observer::Observer;
-pub use translate::{Hypothesis, Translation, Translator};
+pub use translate::{Hypothesis, Request, Translation, Translator};
 pub use weights::{
     TensorSource, TorchFile, WeightsFile, WeightsIndex, open_weights, parse_tensors,
 };

@@ -15,6 +15,28 @@ pub struct Translator<'a> {
     observer: &'a dyn Observer,
 }
 
+/// A line to translate, and what is asked of its translation alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    pub text: String,
+    /// The line's number: random draws depend on it, and on nothing else of the input.
+    pub number: u64,
+    /// What the translation begins with.
+    pub prefix: Option<String>,
+    /// Phrases that the translation must have.
+    pub terms: Vec<String>,
+}
+
+impl Request {
+    pub fn new(number: u64, text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            number,
+            ..Self::default()
+        }
+    }
+}
+
 /// What a line was translated to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Translation {
@@ -82,13 +104,21 @@ impl<'a> Translator<'a> {
 
     /// One entry per line, in order. An empty line has an empty translation. Of a line that is longer
     /// than `decode.max_source_length`, the beginning is translated.
-    pub fn translate(&self, lines: &[impl AsRef<str> + Sync]) -> Result<Vec<Translation>> {
-        on_pool(|| self.translate_here(lines))
+    pub fn translate(&self, lines: &[impl AsRef<str>]) -> Result<Vec<Translation>> {
+        let requests = (0..).zip(lines);
+        let requests = requests.map(|(number, line)| Request::new(number, line.as_ref()));
+        self.translate_requests(&requests.collect::<Vec<_>>())
     }
 
-    fn translate_here(&self, lines: &[impl AsRef<str>]) -> Result<Vec<Translation>> {
+    /// The same for lines of which more is asked.
+    pub fn translate_requests(&self, requests: &[Request]) -> Result<Vec<Translation>> {
+        on_pool(|| self.translate_here(requests))
+    }
+
+    fn translate_here(&self, requests: &[Request]) -> Result<Vec<Translation>> {
         let tokenizer = self.tokenizers.require_source()?;
-        let mut sources = tokenizer.encode_batch(lines)?;
+        let lines: Vec<&str> = requests.iter().map(|request| &*request.text).collect();
+        let mut sources = tokenizer.encode_batch(&lines)?;
         let mut translations = vec![Translation::empty(); lines.len()];
         for (source, translation) in sources.iter_mut().zip(&mut translations) {
             translation.source_tokens = source.len();
@@ -99,7 +129,7 @@ impl<'a> Translator<'a> {
         }
         // A line without a token but `</s>` says nothing.
         let full: Vec<usize> = (0..lines.len())
-            .filter(|&i| !lines[i].as_ref().trim().is_empty() && sources[i].len() > 1)
+            .filter(|&i| !lines[i].trim().is_empty() && sources[i].len() > 1)
             .collect();
         self.observer.advance(lines.len() - full.len());
         let lengths: Vec<usize> = full.iter().map(|&line| sources[line].len()).collect();
