@@ -1,12 +1,13 @@
 //! Token embeddings with positions:  `y = dropout(√d · E[id] + P[position])`,  E `[v, d]`.
 
-use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CustomOp1, Device, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
 use crate::Weight;
 use crate::cpu::{slice, view};
 use crate::gemm::Write;
 use crate::isa::kernel;
+use crate::packed::PackedWeight;
 use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
 use crate::random::Dropout;
@@ -22,7 +23,7 @@ pub fn embed(
     dropout: Dropout,
     pass: &Pass,
 ) -> Result<Tensor> {
-    let (v, _) = table.value().dims2()?;
+    let (v, d) = table.dims2()?;
     let longest = places.dim(0)?;
     if let Some(id) = ids.iter().find(|&&id| id as usize >= v) {
         bail!("token {id} is not in a vocabulary of {v}");
@@ -36,6 +37,17 @@ pub fn embed(
     if pass.kernels == Kernels::Composed {
         return composed(table, ids, places, positions, dropout);
     }
+    if let Some(matrix) = table.as_packed() {
+        let mut y = vec![0.0; ids.len() * d];
+        let places: &[f32] = &view(places)?;
+        y.par_chunks_mut(TASK_ROWS * d)
+            .zip(
+                ids.par_chunks(TASK_ROWS)
+                    .zip(positions.par_chunks(TASK_ROWS)),
+            )
+            .for_each(|(y, (ids, positions))| packed_rows(matrix, ids, places, positions, y));
+        return Tensor::from_vec(y, (ids.len(), d), &Device::Cpu);
+    }
     let op = EmbedOp {
         table: table.clone(),
         ids: ids.to_vec(),
@@ -47,6 +59,25 @@ pub fn embed(
         table.value().apply_op1(op)
     } else {
         table.value().apply_op1_no_bwd(&op)
+    }
+}
+
+/// The embeddings of some tokens, from a packed table.
+fn packed_rows(
+    table: &PackedWeight,
+    ids: &[u32],
+    places: &[f32],
+    positions: &[u32],
+    y: &mut [f32],
+) {
+    let (v, d) = table.dims();
+    let mut token = vec![0.0; d];
+    for (y, (&id, &place)) in y.chunks_exact_mut(d).zip(ids.iter().zip(positions)) {
+        let id = id as usize;
+        let scale = if id == v - 1 { 0.0 } else { (d as f32).sqrt() };
+        table.row(id, &mut token);
+        let place = &places[place as usize * d..][..d];
+        embed_row(y, &token, scale, place, Dropout::NONE);
     }
 }
 

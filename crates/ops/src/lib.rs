@@ -25,6 +25,7 @@ mod isa;
 mod linear;
 mod loss;
 mod norm;
+mod packed;
 mod padding;
 mod param;
 mod pass;
@@ -33,6 +34,7 @@ pub mod random;
 mod recurrent;
 mod shared;
 mod simd;
+mod step;
 mod sublayer;
 #[cfg(test)]
 mod testing;
@@ -49,6 +51,7 @@ pub use isa::Isa;
 pub use linear::{Activation, Linear, linear, linear_activated, project};
 pub use loss::{Loss, cross_entropy, logits_held};
 pub use norm::{LayerNorm, add, add_norm, norm};
+pub use packed::{Int8Matrix, PackedWeight, quantize_row};
 pub use param::Param;
 #[cfg(test)]
 pub(crate) use param::backward;
@@ -57,6 +60,7 @@ pub use random::{Dropout, Site};
 pub use recurrent::{Cell, Direction, cell, recurrence};
 pub use shared::Shared;
 pub use simd::log_sum_exp;
+pub use step::{SourceWeights, StepCache, step};
 pub use sublayer::{
     AttendedStates, Body, DropoutSite, FeedForward, MultiHead, NormPlacement, Residual, Sublayer,
     stack,

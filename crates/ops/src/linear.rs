@@ -11,6 +11,7 @@ use crate::buffer::Buffer;
 use crate::cpu::{slice, view};
 use crate::gemm::{Mat, MatMut, Threads, Write, product, product_then};
 use crate::isa::kernel;
+use crate::packed::{self, PackedMap};
 use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
 use crate::random::Dropout;
@@ -74,8 +75,18 @@ pub fn linear_activated(
 /// The logits of every word except the last, which is padding: `[n, d]` to `[n, v - 1]`. For decoding: no
 /// graph is recorded.
 pub fn project(hidden: &Tensor, output: &Linear, pass: &Pass) -> Result<Tensor> {
-    let (v, d) = output.weight.value().dims2()?;
+    let (v, d) = output.weight.dims2()?;
     let (n, words) = (hidden.dim(0)?, v - 1);
+    if let Some(matrix) = output.weight.as_packed() {
+        let mut logits = vec![0.0; n * words];
+        let map = PackedMap {
+            weight: matrix,
+            bias: output.bias.as_ref(),
+            outputs: words,
+        };
+        packed::forward(&view(hidden)?, &[map], None, &mut logits)?;
+        return Tensor::from_vec(logits, (n, words), hidden.device());
+    }
     if pass.kernels == Kernels::Composed {
         let detached = |weight: &Weight| weight.value().detach().narrow(0, 0, words);
         let logits = hidden.detach().matmul(&detached(&output.weight)?.t()?)?;
@@ -116,6 +127,15 @@ fn fused(
     dropout: Dropout,
     pass: &Pass,
 ) -> Result<Tensor> {
+    if layers
+        .iter()
+        .any(|layer| layer.weight.as_packed().is_some())
+    {
+        let (n, width) = (x.dim(0)?, outputs(layers)?);
+        let mut y = vec![0.0; n * width];
+        forward(&view(x)?, layers, activation, dropout, &mut y)?;
+        return Tensor::from_vec(y, (n, width), x.device());
+    }
     let recorded = recorded_by(layers).value();
     let op = LinearOp {
         layers: layers.iter().map(|&layer| layer.clone()).collect(),
@@ -197,7 +217,8 @@ impl CustomOp2 for LinearOp {
 
 /// The total width of the outputs.
 pub(crate) fn outputs(layers: &[&Linear]) -> Result<usize> {
-    layers.iter().map(|layer| layer.weight.value().dim(0)).sum()
+    let outputs = |layer: &&Linear| Ok(layer.weight.dims2()?.0);
+    layers.iter().map(outputs).sum()
 }
 
 /// y = dropout(f(x Wᵀ + b)), for several maps side by side. Returns z = x Wᵀ + b if the gradient of the
@@ -210,6 +231,11 @@ pub(crate) fn forward(
     y: &mut [f32],
 ) -> Result<Option<Buffer>> {
     let width = outputs(layers)?;
+    let maps = layers.iter().map(|layer| PackedMap::of(layer));
+    if let Some(maps) = maps.collect::<Option<Vec<_>>>() {
+        packed::forward(x, &maps, activation, y)?; // they are never trained, so there is no dropout
+        return Ok(None);
+    }
     let keeps = activation.is_some_and(|activation| activation != Activation::Relu);
     let mut first = 0;
     for layer in layers {
@@ -299,7 +325,7 @@ pub(crate) fn backward(x: &[f32], layers: &[&Linear], dz: &[f32], dx: InputGradi
 }
 
 kernel! {
-    fn add_row(y: &mut [f32], bias: &[f32]) {
+    pub(crate) fn add_row(y: &mut [f32], bias: &[f32]) {
         for (y, b) in y.iter_mut().zip(bias) {
             *y += b;
         }
@@ -308,7 +334,7 @@ kernel! {
 
 kernel! {
     /// y = dropout(f(y)).
-    fn finish_row(y: &mut [f32], activation: Option<Activation>, dropout: Dropout) {
+    pub(crate) fn finish_row(y: &mut [f32], activation: Option<Activation>, dropout: Dropout) {
         match activation {
             None => {}
             Some(Activation::Relu) => y.iter_mut().for_each(|y| *y = y.max(0.0)),

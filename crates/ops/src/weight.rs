@@ -6,12 +6,13 @@ use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor};
 use crate::Param;
 use crate::cpu::slice;
 use crate::gemm::Write;
+use crate::packed::PackedWeight;
 
 /// A tensor that operations compute with. Cloning shares it.
 ///
-/// It is either a parameter, which has a gradient, or read-only: then it holds its tensor and nothing else, and the
-/// backward pass of an operation skips its gradient. Its kind is private, so that weights of other types (bf16, int8
-/// with scales, packed for a kernel) can be added.
+/// It is a parameter, which has a gradient; or read-only: then it holds its tensor and nothing else, and the
+/// backward pass of an operation skips its gradient; or a packed matrix, which has no tensor and is read by the
+/// fused kernels alone.
 #[derive(Clone)]
 pub struct Weight(Kind);
 
@@ -19,6 +20,7 @@ pub struct Weight(Kind);
 enum Kind {
     Parameter(Param),
     ReadOnly(Arc<ReadOnly>),
+    Packed(Arc<str>, PackedWeight),
 }
 
 struct ReadOnly {
@@ -33,17 +35,53 @@ impl Weight {
         Self(Kind::ReadOnly(Arc::new(ReadOnly { name, value })))
     }
 
+    /// A packed matrix, which is never trained.
+    pub fn packed(name: &str, matrix: PackedWeight) -> Self {
+        Self(Kind::Packed(name.into(), matrix))
+    }
+
     pub fn name(&self) -> &str {
         match &self.0 {
             Kind::Parameter(param) => param.name(),
             Kind::ReadOnly(weight) => &weight.name,
+            Kind::Packed(name, _) => name,
         }
     }
 
+    /// # Panics
+    /// If it is packed: see [`Weight::as_packed`].
     pub fn value(&self) -> &Tensor {
         match &self.0 {
             Kind::Parameter(param) => param.value(),
             Kind::ReadOnly(weight) => &weight.value,
+            Kind::Packed(name, _) => panic!("{name} is packed and has no tensor"),
+        }
+    }
+
+    /// The packed matrix, if it is one.
+    pub fn as_packed(&self) -> Option<&PackedWeight> {
+        match &self.0 {
+            Kind::Packed(_, matrix) => Some(matrix),
+            _ => None,
+        }
+    }
+
+    /// Its shape.
+    pub fn dims(&self) -> Vec<usize> {
+        match &self.0 {
+            Kind::Packed(_, matrix) => {
+                let (outputs, inputs) = matrix.dims();
+                vec![outputs, inputs]
+            }
+            _ => self.value().dims().to_vec(),
+        }
+    }
+
+    /// The shape of a matrix.
+    pub fn dims2(&self) -> Result<(usize, usize)> {
+        match self.as_packed() {
+            Some(matrix) => Ok(matrix.dims()),
+            None => self.value().dims2(),
         }
     }
 
@@ -51,7 +89,7 @@ impl Weight {
     pub fn param(&self) -> Option<&Param> {
         match &self.0 {
             Kind::Parameter(param) => Some(param),
-            Kind::ReadOnly(_) => None,
+            _ => None,
         }
     }
 
@@ -77,7 +115,7 @@ impl From<Param> for Weight {
 
 impl fmt::Debug for Weight {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{} {:?}", self.name(), self.value().dims())
+        write!(f, "{} {:?}", self.name(), self.dims())
     }
 }
 

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use crate::buffer::Buffer;
 pub(crate) use matrix::{Mat, MatMut};
-pub(crate) use packed::PackedMatrix;
+pub(crate) use packed::{ColumnBlocks, PackedMatrix};
 use tile::Panels;
 pub(crate) use tile::RowsMut;
 
@@ -103,7 +103,11 @@ pub(crate) fn product_then(
                         data: &mut dst[first..],
                         width,
                     };
-                    let packed = Panels { data: packed, cols };
+                    let packed = Panels {
+                        data: packed,
+                        packed: cols,
+                        cols,
+                    };
                     with_scratch(a.scratch(depth), |scratch| {
                         tile::rows(here, write, a, packed, depth, scratch);
                     });
@@ -166,7 +170,11 @@ fn on_this_thread(
             data: &mut *dst.data,
             width: dst.width,
         };
-        let packed = Panels { data: packed, cols };
+        let packed = Panels {
+            data: packed,
+            packed: padded,
+            cols,
+        };
         tile::rows(here, write, a, packed, depth, scratch);
     });
     let rows = dst.data.chunks_mut(dst.width).take(m).enumerate();

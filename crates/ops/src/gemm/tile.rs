@@ -15,7 +15,9 @@ pub(crate) struct RowsMut<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Panels<'a> {
     pub(super) data: &'a [f32],
-    /// Columns of the matrix.
+    /// Columns that are packed.
+    pub(super) packed: usize,
+    /// Columns that are read: all, or the first.
     pub(super) cols: usize,
 }
 
@@ -56,9 +58,13 @@ fn tiles<const M: usize, const W: usize, const N: usize, const FUSED: bool>(
     scratch: &mut [f32],
 ) {
     let RowsMut { data: dst, width } = dst;
-    let Panels { data: packed, cols } = packed;
+    let Panels {
+        data,
+        packed: packed_cols,
+        cols,
+    } = packed;
     const { assert!(M <= W && W <= 2 * M && N.is_multiple_of(SIDE) && COLS.is_multiple_of(N)) }
-    let padded = cols.next_multiple_of(N);
+    let padded = packed_cols.next_multiple_of(N);
     for start in (0..a.cols).step_by(depth) {
         let depth = depth.min(a.cols - start);
         let write = if start == 0 { write } else { Write::Add };
@@ -82,7 +88,24 @@ fn tiles<const M: usize, const W: usize, const N: usize, const FUSED: bool>(
         } else {
             Vec::new()
         };
-        let panels = packed[start * padded..][..depth * padded].chunks_exact(depth * N);
+        let panels = data[start * padded..][..depth * padded].chunks_exact(depth * N);
+        let panels = panels.take(cols.div_ceil(N));
+        if by_rows && a.rows < REST {
+            let panels: Vec<&[f32]> = panels.collect();
+            let rows = &tile_rows[0];
+            let dst = RowsMut {
+                data: &mut *dst,
+                width,
+            };
+            match a.rows {
+                1 => narrow::<1, REST, N, FUSED>(dst, write, [rows[0]], &panels, cols),
+                2 => narrow::<2, 2, N, FUSED>(dst, write, [rows[0], rows[1]], &panels, cols),
+                _ => {
+                    narrow::<3, 1, N, FUSED>(dst, write, [rows[0], rows[1], rows[2]], &panels, cols)
+                }
+            }
+            continue;
+        }
         for (j, panel) in panels.enumerate() {
             let here = N.min(cols - j * N);
             for i in (0..a.rows).step_by(M) {
@@ -91,26 +114,96 @@ fn tiles<const M: usize, const W: usize, const N: usize, const FUSED: bool>(
                     prefetch(&place[0]);
                     prefetch(&place[here - 1]);
                 }
+                let left = a.rows - i;
+                if by_rows && left <= M - REST {
+                    // Smaller tiles, so that few rows are computed in vain.
+                    for i in (i..a.rows).step_by(REST) {
+                        let rows = &tile_rows[i / M];
+                        let rows = std::array::from_fn(|r| rows[(i % M + r).min(M - 1)]);
+                        let tile = tile_of_rows::<REST, N, FUSED>(&rows, panel);
+                        let dst = &mut dst[i * width + j * N..];
+                        store_tile(dst, width, (a.rows - i).min(REST), here, write, &tile);
+                    }
+                    continue;
+                }
                 let tile = if by_rows {
                     tile_of_rows::<M, N, FUSED>(&tile_rows[i / M], panel)
                 } else {
                     tile_of_panels::<M, N, FUSED>(&scratch[i * depth..][..M * depth], panel)
                 };
                 let dst = &mut dst[i * width + j * N..];
-                if here == N && a.rows - i >= M {
+                if here == N && left >= M {
                     // Both sizes are constants here, so the tile stays in registers.
                     for r in 0..M {
                         store(&mut dst[r * width..][..N], write, tile[r]);
                     }
-                } else if here == N {
-                    for (r, values) in tile.iter().take(a.rows - i).enumerate() {
-                        store(&mut dst[r * width..][..N], write, *values);
-                    }
                 } else {
-                    for (r, values) in tile.iter().take(a.rows - i).enumerate() {
-                        store_part(&mut dst[r * width..][..here], write, *values);
-                    }
+                    store_tile(dst, width, left.min(M), here, write, &tile);
                 }
+            }
+        }
+    }
+}
+
+/// The rows of the smaller tiles, for rows that do not fill a tile.
+const REST: usize = 4;
+
+/// Stores the first `rows` rows and `cols` columns of a tile.
+#[inline(always)]
+fn store_tile<const M: usize, const N: usize>(
+    dst: &mut [f32],
+    width: usize,
+    rows: usize,
+    cols: usize,
+    write: Write,
+    tile: &[[f32; N]; M],
+) {
+    for (r, values) in tile.iter().take(rows).enumerate() {
+        if cols == N {
+            store(&mut dst[r * width..][..N], write, *values);
+        } else {
+            store_part(&mut dst[r * width..][..cols], write, *values);
+        }
+    }
+}
+
+/// R rows and all panels, P panels at a time: one panel alone would wait for its own sums.
+#[inline(always)]
+fn narrow<const R: usize, const P: usize, const N: usize, const FUSED: bool>(
+    dst: RowsMut,
+    write: Write,
+    rows: [&[f32]; R],
+    panels: &[&[f32]],
+    cols: usize,
+) {
+    let RowsMut { data: dst, width } = dst;
+    for (group, panels) in panels.chunks(P).enumerate() {
+        // The last panel is repeated to fill the last group.
+        let panels: [&[[f32; N]]; P] = std::array::from_fn(|j| {
+            let panel = panels[j.min(panels.len() - 1)];
+            panel.as_chunks::<N>().0
+        });
+        let depth = panels[0].len();
+        let panels = panels.map(|panel| &panel[..depth]);
+        let rows = rows.map(|row| &row[..depth]);
+        let mut tiles = [[[0.0; N]; R]; P];
+        for p in 0..depth {
+            let a: [f32; R] = std::array::from_fn(|r| rows[r][p]);
+            for j in 0..P {
+                multiply_add::<R, N, FUSED>(&mut tiles[j], a, &panels[j][p]);
+            }
+        }
+        for (j, tile) in tiles.iter().enumerate() {
+            let first = (group * P + j) * N;
+            if first < cols {
+                store_tile(
+                    &mut dst[first..],
+                    width,
+                    R,
+                    N.min(cols - first),
+                    write,
+                    tile,
+                );
             }
         }
     }
@@ -409,6 +502,7 @@ mod tests {
                 let mut dst = vec![f32::NAN; m * n];
                 let packed = Panels {
                     data: &packed,
+                    packed: n,
                     cols: n,
                 };
                 let rows = RowsMut {
