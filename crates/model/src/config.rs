@@ -3,9 +3,10 @@ use candle_core::{Device, Tensor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::weights::{Init, Values};
+use crate::weights::{Init, Loaded, Packing, Values};
 use crate::{
-    Recurrent, RecurrentConfig, Seq2Seq, Snail, SnailConfig, Transformer, TransformerConfig,
+    Recurrent, RecurrentConfig, ScoreKind, Seq2Seq, Snail, SnailConfig, Transformer,
+    TransformerConfig,
 };
 
 /// The model: one table, whose name is the family.
@@ -139,6 +140,28 @@ impl ModelConfig {
         load: &mut dyn FnMut(&str) -> candle_core::Result<Tensor>,
     ) -> candle_core::Result<Box<dyn Seq2Seq>> {
         self.with(vocabularies, Init::new(Values::Loaded(load), device))
+    }
+
+    /// The same, with its matrices in the order in which the fused kernels of the CPU read them. It can encode and
+    /// step, but neither train nor use the composed kernels. See [`ModelConfig::can_pack`].
+    pub fn load_packed(
+        &self,
+        vocabularies: Vocabularies,
+        packing: Packing,
+        load: &mut dyn FnMut(&str) -> candle_core::Result<Loaded>,
+    ) -> candle_core::Result<Box<dyn Seq2Seq>> {
+        let values = Values::Packed { load, packing };
+        self.with(vocabularies, Init::new(values, &Device::Cpu))
+    }
+
+    /// Whether the matrices of the model can be packed: those of a Transformer whose scores are all scaled dot
+    /// products.
+    pub fn can_pack(&self) -> bool {
+        let scaled = |score: &ScoreKind| *score == ScoreKind::ScaledDot;
+        match self {
+            ModelConfig::Transformer(config) => config.score.0.iter().all(scaled),
+            ModelConfig::Recurrent(_) | ModelConfig::Snail(_) => false,
+        }
     }
 
     pub(crate) fn with(

@@ -3,7 +3,7 @@
 use attend_batch::{Packed, Source};
 use attend_config::ConfigError;
 use attend_ops::{DropoutSite, Linear, Pass, Weight, embed};
-use candle_core::{DType, Result, Tensor, bail};
+use candle_core::{DType, Device, Result, Tensor, bail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -97,8 +97,12 @@ pub(crate) fn embed_words(
     drop: DropoutSite,
     pass: &Pass,
 ) -> Result<Tensor> {
-    let e = table.value().dim(1)?;
-    let nowhere = Tensor::zeros((1, e), DType::F32, table.value().device())?;
+    let (_, e) = table.dims2()?;
+    let device = match table.as_packed() {
+        Some(_) => &Device::Cpu,
+        None => table.value().device(),
+    };
+    let nowhere = Tensor::zeros((1, e), DType::F32, device)?;
     let positions = vec![0; ids.len()];
     embed(table, ids, &nowhere, &positions, drop.of(pass), pass)
 }

@@ -224,7 +224,7 @@ impl ModelConfig {
         let model = self.with(vocabularies, Init::new(Values::Shapes, &Device::Cpu))?;
         let weights = model.weights().iter();
         Ok(weights
-            .map(|weight| (weight.name().to_string(), weight.value().dims().to_vec()))
+            .map(|weight| (weight.name().to_string(), weight.dims()))
             .collect())
     }
 }

@@ -28,4 +28,4 @@ pub use seq2seq::{
 };
 pub use snail::{Snail, SnailConfig};
 pub use transformer::{Activation, NormKind, Scores, Transformer, TransformerConfig, sinusoids};
-pub use weights::{LoadError, Weights};
+pub use weights::{LoadError, Loaded, Packing, Weights};

@@ -84,6 +84,12 @@ pub trait DecoderState: Send {
 
     /// Keeps only these rows, in this order. A row may be taken more than once.
     fn select(&mut self, kept: &[KeptRows]) -> Result<()>;
+
+    /// Adds sentences after those that there are, each with one row that has read nothing. Returns false, and
+    /// does nothing, if the model cannot step rows of different lengths together.
+    fn admit(&mut self, _memory: &Memory) -> Result<bool> {
+        Ok(false)
+    }
 }
 
 /// The rows of one sentence that go on.

@@ -1,8 +1,9 @@
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use attend_ops::random::{self, Key};
-use attend_ops::{LayerNorm, Linear, Param, Site, Weight};
-use candle_core::{DType, Device, Result, Shape, Tensor};
+use attend_ops::{Int8Matrix, LayerNorm, Linear, PackedWeight, Param, Site, Weight};
+use candle_core::{DType, Device, Result, Shape, Tensor, bail};
 use thiserror::Error;
 
 /// The weights of a model, by name. Names are those of Hugging Face's MarianMT where it has one; their order is
@@ -50,7 +51,9 @@ impl Weights {
 
     /// The number of values in all weights together.
     pub fn count(&self) -> usize {
-        self.iter().map(|weight| weight.value().elem_count()).sum()
+        self.iter()
+            .map(|weight| weight.dims().iter().product::<usize>())
+            .sum()
     }
 
     /// Sets every parameter. Nothing changes unless names and shapes fit exactly.
@@ -67,6 +70,25 @@ impl Weights {
             result.map_err(|error| LoadError::Candle(error.to_string()))?;
         }
         Ok(())
+    }
+}
+
+impl Packing {
+    /// Packs a matrix.
+    pub fn pack(self, tensor: &Tensor) -> Result<PackedWeight> {
+        let (outputs, inputs) = tensor.dims2()?;
+        let values = tensor.flatten_all()?.to_vec1::<f32>()?;
+        Ok(match self {
+            Packing::Float => PackedWeight::float(&values, outputs, inputs),
+            Packing::Int8 => {
+                let (bytes, scales) = Int8Matrix::quantize(&values, outputs, inputs);
+                let (bytes, size) = (Arc::new(bytes), Int8Matrix::size(outputs, inputs));
+                match Int8Matrix::new(bytes, 0..size, &scales, inputs) {
+                    Some(matrix) => PackedWeight::int8(matrix),
+                    None => bail!("a matrix of {outputs} by {inputs} cannot be quantised"),
+                }
+            }
+        })
     }
 }
 
@@ -107,8 +129,30 @@ pub(crate) enum Values<'a> {
     },
     /// Tensors by name. They are not trained.
     Loaded(&'a mut dyn FnMut(&str) -> Result<Tensor>),
+    /// Tensors or packed matrices by name. They are not trained, and matrices are held as `packing` says.
+    Packed {
+        load: &'a mut dyn FnMut(&str) -> Result<Loaded>,
+        packing: Packing,
+    },
     /// Nothing but shapes: no memory is taken for values.
     Shapes,
+}
+
+/// How the matrices of a model are held that was loaded to translate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Packing {
+    /// 32-bit floats.
+    #[default]
+    Float,
+    /// 8-bit integers with a scale for each row.
+    Int8,
+}
+
+/// What was loaded under the name of a weight.
+pub enum Loaded {
+    Tensor(Tensor),
+    /// A matrix that is in its packed order already.
+    Matrix(PackedWeight),
 }
 
 /// Makes the weights of a model, by name.
@@ -151,9 +195,32 @@ impl<'a> Init<'a> {
     fn read_only(&mut self, name: &str, shape: Shape) -> Result<Weight> {
         let value = match &mut self.values {
             Values::Loaded(load) | Values::Given { load, .. } => load(name)?,
+            Values::Packed { load, .. } => match load(name)? {
+                Loaded::Tensor(tensor) => tensor,
+                Loaded::Matrix(_) => {
+                    bail!("`{name}` is a packed matrix, but the model does not read it as one")
+                }
+            },
             _ => Tensor::zeros(1, DType::F32, self.device)?.broadcast_as(shape)?,
         };
         Ok(Weight::read_only(name, value))
+    }
+
+    /// A matrix or a table: a weight that only products and look-ups of rows read, so that it can be packed.
+    fn add_matrix(
+        &mut self,
+        name: String,
+        shape: (usize, usize),
+        initial: impl Fn(u64) -> f64,
+    ) -> Result<Weight> {
+        let Values::Packed { load, packing } = &mut self.values else {
+            return self.add(name, shape, initial);
+        };
+        let matrix = match load(&name)? {
+            Loaded::Matrix(matrix) => matrix,
+            Loaded::Tensor(tensor) => packing.pack(&tensor)?,
+        };
+        Ok(self.keep(Weight::packed(&name, matrix)))
     }
 
     fn keep(&mut self, weight: Weight) -> Weight {
@@ -192,11 +259,9 @@ impl<'a> Init<'a> {
 
     /// The same without a bias.
     pub(crate) fn matrix(&mut self, name: &str, inputs: usize, outputs: usize) -> Result<Linear> {
-        let weight = self.uniform(
-            format!("{name}.weight"),
-            (outputs, inputs),
-            inputs + outputs,
-        )?;
+        let name = format!("{name}.weight");
+        let initial = self.uniform(&name, inputs + outputs);
+        let weight = self.add_matrix(name, (outputs, inputs), initial)?;
         Ok(Linear { weight, bias: None })
     }
 
@@ -207,7 +272,8 @@ impl<'a> Init<'a> {
 
     /// What a hidden layer of `width` is multiplied with to make one number.
     pub(crate) fn vector(&mut self, name: &str, width: usize) -> Result<Weight> {
-        self.uniform(name.to_string(), width, width + 1)
+        let initial = self.uniform(name, width + 1);
+        self.add(name.to_string(), width, initial)
     }
 
     pub(crate) fn scalar(&mut self, name: &str, value: f64) -> Result<Weight> {
@@ -229,14 +295,10 @@ impl<'a> Init<'a> {
         Ok(self.keep(weight))
     }
 
-    fn uniform(
-        &mut self,
-        name: String,
-        shape: impl Into<Shape>,
-        inputs_and_outputs: usize,
-    ) -> Result<Weight> {
-        let (key, bound) = (self.key(&name), (6.0 / inputs_and_outputs as f64).sqrt());
-        self.add(name, shape, |i| bound * (2.0 * key.uniform(i) - 1.0))
+    /// Initial values of a matrix or vector.
+    fn uniform(&self, name: &str, inputs_and_outputs: usize) -> impl Fn(u64) -> f64 + use<> {
+        let (key, bound) = (self.key(name), (6.0 / inputs_and_outputs as f64).sqrt());
+        move |i| bound * (2.0 * key.uniform(i) - 1.0)
     }
 
     pub(crate) fn norm(&mut self, name: &str, d: usize) -> Result<LayerNorm> {
@@ -250,7 +312,7 @@ impl<'a> Init<'a> {
     pub(crate) fn table(&mut self, name: &str, v: usize, d: usize) -> Result<Weight> {
         let (key, padding) = (self.key(name), ((v - 1) * d) as u64);
         let deviation = 1.0 / (d as f64).sqrt();
-        self.add(name.to_string(), (v, d), |i| {
+        self.add_matrix(name.to_string(), (v, d), |i| {
             if i < padding {
                 deviation * key.normal(i)
             } else {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use attend_data::{Tokenizer, Tokenizers};
-use attend_model::{Seq2Seq, Vocabularies};
+use attend_model::{Kernels, Packing, Seq2Seq, Vocabularies};
 use candle_core::{Device, Tensor};
 
 pub use config::{BundleConfig, GenerationConfig};
@@ -37,6 +37,16 @@ impl Bundle {
     /// See [`Contents::open`].
     pub fn open(folder: &Path, device: &Device) -> Result<Self> {
         Contents::open(folder)?.load(device)
+    }
+
+    /// The same for translating alone. See [`Contents::load_to_translate`].
+    pub fn open_to_translate(
+        folder: &Path,
+        device: &Device,
+        kernels: Kernels,
+        packing: Packing,
+    ) -> Result<Self> {
+        Contents::open(folder)?.load_to_translate(device, kernels, packing)
     }
 
     /// The files of a bundle as (name, bytes), for a caller that writes them safely.

@@ -200,7 +200,7 @@ fn cross_map(weights: Tensor) -> AttentionMap {
 
 impl Step for Recurrent {
     fn start_token(&self) -> u32 {
-        (self.tables.target.value().dims()[0] - 1) as u32
+        (self.tables.target.dims()[0] - 1) as u32
     }
 
     fn start<'a>(

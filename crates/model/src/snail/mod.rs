@@ -120,7 +120,7 @@ impl Train for Snail {
 
 impl Step for Snail {
     fn start_token(&self) -> u32 {
-        (self.tables.target.value().dims()[0] - 1) as u32
+        (self.tables.target.dims()[0] - 1) as u32
     }
 
     fn start<'a>(

@@ -64,6 +64,21 @@ impl Decoder {
         self.last.forward(x, pass)
     }
 
+    /// Whether every block has a fused implementation.
+    pub(crate) fn is_fused(&self) -> bool {
+        self.layers.iter().flatten().all(Block::is_fused)
+    }
+
+    /// The sub-layers, in order.
+    pub(crate) fn sublayers(&self) -> impl Iterator<Item = &Sublayer> + Clone {
+        self.layers.iter().flatten().map(|block| &block.sublayer)
+    }
+
+    /// The final normalisation.
+    pub(crate) fn finish(&self, x: Tensor, pass: &Pass) -> Result<Tensor> {
+        self.last.forward(x, pass)
+    }
+
     /// Every layer's keys and values of the source, for [`Decoder::step`].
     pub(crate) fn source_keys_values(&self, memory: &Memory, pass: &Pass) -> Result<Vec<Tensor>> {
         let blocks = self.layers.iter().flatten();

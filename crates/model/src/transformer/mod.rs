@@ -11,6 +11,7 @@ mod encoder;
 mod footprint;
 mod position;
 mod scores;
+mod state;
 
 pub use config::{Activation, NormKind, TransformerConfig};
 pub use position::sinusoids;
@@ -29,6 +30,7 @@ use crate::{
 use decoder::Decoder;
 use encoder::Encoder;
 use position::Positions;
+use state::FusedState;
 
 pub struct Transformer {
     weights: Weights,
@@ -164,7 +166,7 @@ impl Train for Transformer {
 
 impl Step for Transformer {
     fn start_token(&self) -> u32 {
-        (self.target.table.value().dims()[0] - 1) as u32
+        (self.target.table.dims()[0] - 1) as u32
     }
 
     fn start<'a>(
@@ -173,6 +175,10 @@ impl Step for Transformer {
         beams: usize,
         pass: &Pass,
     ) -> Result<Box<dyn DecoderState + 'a>> {
+        if pass.kernels == Kernels::Fused && self.decoder.is_fused() {
+            let state = FusedState::new(self, memory, beams, pass)?;
+            return Ok(Box::new(state));
+        }
         let sentences = memory.segments.count();
         let source = self.decoder.source_keys_values(memory, pass)?;
         let (dtype, device) = (memory.states.dtype(), memory.states.device());

@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use attend_batch::{Features, Packed, Source};
 use attend_model::{
-    AlignKind, AttentionChoice, KeptRows, Kernels, ModelConfig, Pass, Place, Seq2Seq, Vocabularies,
+    AlignKind, AttentionChoice, KeptRows, Kernels, Loaded, ModelConfig, Packing, Pass, Place,
+    Seq2Seq, Vocabularies,
 };
 use candle_core::{Device, Result, Tensor};
 
@@ -307,6 +308,93 @@ fn the_base_model_has_44_138_496_parameters_and_512_per_vocabulary_entry() -> Re
     let model = ModelConfig::default().build(vocabularies, 1, &Device::Cpu)?;
     assert_eq!(model.weights().count(), 44_138_496 + 512 * 100);
     Ok(())
+}
+
+/// The logits of some steps, with rows that come and go where the model allows it.
+fn steps(model: &dyn Seq2Seq, pass: &Pass) -> Result<Vec<u32>> {
+    let mut state = model.start(&model.encode(&source(), pass)?, 2, pass)?;
+    let mut bits = Vec::new();
+    let mut step = |state: &mut dyn attend_model::DecoderState, last: &[u32]| -> Result<()> {
+        let logits = state.step(last, None)?.flatten_all()?.to_vec1::<f32>()?;
+        bits.extend(logits.into_iter().map(f32::to_bits));
+        Ok(())
+    };
+    step(&mut *state, &[model.start_token(); 6])?;
+    step(&mut *state, &[2, 3, 4, 5, 6, 7])?;
+    let rows = vec![3, 3, 2];
+    state.select(&[KeptRows { sentence: 1, rows }])?;
+    step(&mut *state, &[8, 9, 1])?;
+    if state.admit(&model.encode(&source_sentence(2), pass)?)? {
+        step(&mut *state, &[3, 2, 1, model.start_token()])?;
+    }
+    Ok(bits)
+}
+
+#[test]
+fn a_packed_model_gives_the_bits_of_the_trained_one() -> Result<()> {
+    let mut packed = 0;
+    for config in configs().into_iter().filter(ModelConfig::can_pack) {
+        let trained = config.build(VOCABULARIES, 3, &Device::Cpu)?;
+        let tensor = |name: &str| trained.weights().get(name).unwrap().value().detach();
+        let model = config.load_packed(VOCABULARIES, Packing::Float, &mut |name| {
+            Ok(Loaded::Tensor(tensor(name)))
+        })?;
+        assert_eq!(model.weights().count(), trained.weights().count());
+        let pass = Pass::eval(Kernels::Fused);
+        assert!(
+            steps(&*model, &pass)? == steps(&*trained, &pass)?,
+            "{config:?}"
+        );
+        let hidden = |model: &dyn Seq2Seq| -> Result<Tensor> {
+            let memory = model.encode(&source(), &pass)?;
+            Ok(model.decode(&memory, &target(), &pass)?.hidden)
+        };
+        assert_close(&hidden(&*model)?, &hidden(&*trained)?, 0.0)?;
+        packed += 1;
+    }
+    assert!(packed > 1);
+    Ok(())
+}
+
+#[test]
+fn a_model_in_8_bits_is_close_to_the_trained_one() -> Result<()> {
+    for config in configs().into_iter().filter(ModelConfig::can_pack) {
+        let trained = config.build(VOCABULARIES, 3, &Device::Cpu)?;
+        let tensor = |name: &str| trained.weights().get(name).unwrap().value().detach();
+        let model = config.load_packed(VOCABULARIES, Packing::Int8, &mut |name| {
+            Ok(Loaded::Tensor(tensor(name)))
+        })?;
+        let pass = Pass::eval(Kernels::Fused);
+        let (exact, close) = (steps(&*trained, &pass)?, steps(&*model, &pass)?);
+        let (mut errors, mut squares) = (0.0, 0.0);
+        for (exact, close) in exact.into_iter().zip(close) {
+            let (exact, close) = (f32::from_bits(exact), f32::from_bits(close));
+            errors += (exact - close).powi(2);
+            squares += exact.powi(2);
+        }
+        assert!(errors < 1e-3 * squares, "{errors} of {squares}: {config:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn sentences_can_join_others_that_are_being_translated() -> Result<()> {
+    each(|model, kernels| {
+        let pass = Pass::eval(kernels);
+        let mut state = model.start(&model.encode(&source_sentence(0), &pass)?, 1, &pass)?;
+        let start = model.start_token();
+        state.step(&[start], None)?;
+        if !state.admit(&model.encode(&source_sentence(2), &pass)?)? {
+            assert_eq!(state.rows(), 1);
+            return Ok(());
+        }
+        let together = [state.step(&[5, start], None)?, state.step(&[6, 7], None)?];
+        let mut alone = model.start(&model.encode(&source_sentence(2), &pass)?, 1, &pass)?;
+        for (together, last) in together.iter().zip([start, 7]) {
+            assert_close(&together.narrow(0, 1, 1)?, &alone.step(&[last], None)?, 0.0)?;
+        }
+        Ok(())
+    })
 }
 
 #[test]
