@@ -75,7 +75,7 @@ pub use augment::Augment;
 pub use augmenter::Augmenter;
 pub use batch::Batch;
 pub use batching::{Epoch, Lengths, batches_by_length};
-pub use cache::{Cache, CacheEntry, EntryKind};
+pub use cache::{Bytes, Cache, CacheEntry, EntryKind};
 pub use clean::{Cleaner, Counts, HeldOut, Reason};
 pub use config::{
     AugmentConfig, BadLines, CleanConfig, CorpusConfig, DataConfig, Normalization, TokenizerConfig,

@@ -61,7 +61,8 @@ mod weights;
 
 pub use align::{Aligner, Alignment, Sentence};
 pub use bundle::{
-    Bundle, BundleConfig, Contents, Entry, Format, GenerationConfig, Manifest, sha256, vocabularies,
+    Bundle, BundleConfig, Contents, Entry, Format, GenerationConfig, Manifest, Quantization,
+    sha256, vocabularies,
 };
 pub use decode::{DecodeConfig, LengthMeasure};
 pub use error::{Error, Result};

@@ -8,7 +8,7 @@ use attend_cli::{CompletionsArgs, ManArgs, VERSION};
 use attend_infer::Error;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use commands::{attend, evaluate, export, import, push, translate};
+use commands::{attend, evaluate, export, import, push, quantize, translate};
 
 /// Translate with a trained model, score its translations, draw its attention, or exchange it with other
 /// programs.
@@ -29,6 +29,7 @@ enum Command {
     Attend(attend::Args),
     Import(import::Args),
     Export(export::Args),
+    Quantize(quantize::Args),
     Push(push::Args),
     /// Print the completions for a shell, such as `infer completions bash > /etc/bash_completion.d/infer`
     Completions(CompletionsArgs),
@@ -68,6 +69,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Attend(args) => attend::run(args),
         Command::Import(args) => import::run(args),
         Command::Export(args) => export::run(args),
+        Command::Quantize(args) => quantize::run(args),
         Command::Push(args) => push::run(args),
         Command::Completions(args) => Ok(args.run(Cli::command())?),
         Command::Man(args) => Ok(args.run(Cli::command())?),

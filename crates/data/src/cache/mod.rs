@@ -9,7 +9,7 @@ mod lock;
 mod rows;
 mod stamp;
 
-pub(crate) use bytes::Bytes;
+pub use bytes::Bytes;
 pub use listing::{CacheEntry, EntryKind};
 pub(crate) use rows::{PARTS, Rows, RowsWriter, Shape};
 

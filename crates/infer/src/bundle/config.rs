@@ -26,6 +26,17 @@ pub struct BundleConfig {
     /// key was added do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_length: Option<usize>,
+    /// How the matrices are stored, if not as floats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantization: Option<Quantization>,
+}
+
+/// How the matrices of a bundle are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Quantization {
+    /// 8-bit integers with a scale for each row
+    Int8,
 }
 
 impl BundleConfig {
@@ -40,6 +51,7 @@ impl BundleConfig {
             model,
             vocabularies,
             max_length: Some(max_length),
+            quantization: None,
         }
     }
 

@@ -2,13 +2,16 @@ use std::path::{Path, PathBuf};
 
 use attend_data::Tokenizers;
 use attend_model::{Kernels, Loaded, Packing, Seq2Seq};
+use attend_ops::PackedWeight;
 use candle_core::Device;
 use serde_json::Value;
 
-use super::{Bundle, BundleConfig, CONFIG, GENERATION_CONFIG, GenerationConfig, folder};
+use super::{
+    Bundle, BundleConfig, CONFIG, GENERATION_CONFIG, GenerationConfig, Quantization, folder,
+};
 use crate::file::read_regular;
 use crate::huggingface::{self, Family};
-use crate::weights::{TensorSource, WeightsFile};
+use crate::weights::{QuantizedFile, TensorSource, WeightsFile};
 use crate::{DecodeConfig, Error, Result};
 
 /// What a folder holds, before its weights are read: a bundle of Attend's, or a model that another program wrote.
@@ -49,19 +52,33 @@ impl Contents {
         let tokenizers = Tokenizers::load(&folder)?;
         config.check_tokenizers(&tokenizers, &folder)?;
         let path = folder.join(Bundle::WEIGHTS);
+        let failed = |source| Error::Weights {
+            path: path.clone(),
+            source,
+        };
         let file = WeightsFile::open(&path)?;
-        file.require_floats()?;
         // Before anything is allocated: what the config asks for may be larger than the file.
-        let fits = config
-            .model
-            .check_weights(config.vocabularies, &file.shapes());
-        fits.map_err(|source| Error::Weights { path, source })?;
+        let (model, vocabularies) = (&config.model, config.vocabularies);
+        let enough = model.check_weight_count(&file.shapes());
+        enough.map_err(failed)?;
+        let weights: Box<dyn TensorSource> = match config.quantization {
+            None => {
+                file.require_floats()?;
+                Box::new(file)
+            }
+            Some(Quantization::Int8) => {
+                let shapes = model.weight_shapes(vocabularies)?;
+                Box::new(QuantizedFile::open(&path, &shapes)?)
+            }
+        };
+        let fits = model.check_weights(vocabularies, &weights.shapes());
+        fits.map_err(failed)?;
         Ok(Self {
             folder,
             config,
             tokenizers,
             decode,
-            weights: Box::new(file),
+            weights,
         })
     }
 
@@ -97,7 +114,10 @@ impl Contents {
             };
         }
         let (config, weights) = (&self.config, &mut self.weights);
-        let mut load = |name: &str| Ok(Loaded::Tensor(weights.read(name, device)?));
+        let mut load = |name: &str| match weights.matrix(name)? {
+            Some(matrix) => Ok(Loaded::Matrix(PackedWeight::int8(matrix))),
+            None => Ok(Loaded::Tensor(weights.read(name, device)?)),
+        };
         let model = config
             .model
             .load_packed(config.vocabularies, packing, &mut load)?;

@@ -12,12 +12,12 @@ use attend_data::{Tokenizer, Tokenizers};
 use attend_model::{Kernels, Packing, Seq2Seq, Vocabularies};
 use candle_core::{Device, Tensor};
 
-pub use config::{BundleConfig, GenerationConfig};
+pub use config::{BundleConfig, GenerationConfig, Quantization};
 pub(crate) use config::{FORMAT, json, parse, read};
 pub use contents::{Contents, Format};
 pub use manifest::{Entry, Manifest, sha256};
 
-use crate::weights::safetensors;
+use crate::weights::{quantized_bytes, safetensors};
 use crate::{DecodeConfig, Result};
 
 pub(crate) const CONFIG: &str = "config.json";
@@ -56,11 +56,15 @@ impl Bundle {
         decode: &DecodeConfig,
         tensors: &BTreeMap<String, Tensor>,
     ) -> Result<Vec<(String, Vec<u8>)>> {
+        let weights = match config.quantization {
+            None => safetensors::to_bytes(tensors)?,
+            Some(Quantization::Int8) => quantized_bytes(tensors)?,
+        };
         let generation = GenerationConfig::new(decode, tokenizers.target());
         let mut files = vec![
             (CONFIG.to_string(), config::json(config)),
             (GENERATION_CONFIG.to_string(), config::json(&generation)),
-            (Self::WEIGHTS.to_string(), safetensors::to_bytes(tensors)?),
+            (Self::WEIGHTS.to_string(), weights),
         ];
         let named = tokenizers.files().into_iter();
         files.extend(named.map(|(name, bytes)| (name.to_string(), bytes)));

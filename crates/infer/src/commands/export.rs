@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use attend_cli::{Bars, ComputeArgs};
 use attend_infer::export::{ExportFormat, ExportOptions, export};
-use attend_infer::hub;
+use attend_infer::{Quantization, hub};
 
 use super::output::Output;
 
@@ -31,6 +31,10 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
 
+    /// Write the matrices in 8 bits, which CTranslate2 can load: a quarter of the size
+    #[arg(long, value_name = "int8", value_enum, hide_possible_values = true)]
+    quantize: Option<Quantization>,
+
     /// The licence of the model, for its card: a name that the hub knows, such as mit or cc-by-4.0
     #[arg(long, value_name = "NAME")]
     license: Option<String>,
@@ -45,6 +49,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let options = ExportOptions {
         license: args.license,
         name: None,
+        quantization: args.quantize,
     };
     let exported = export(&source, args.to, &args.output, &options, kernels)?;
     let mut stdout = Output::open(None)?;

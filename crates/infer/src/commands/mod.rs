@@ -8,6 +8,7 @@ pub(crate) mod export;
 pub(crate) mod import;
 mod output;
 pub(crate) mod push;
+pub(crate) mod quantize;
 pub(crate) mod translate;
 mod warnings;
 

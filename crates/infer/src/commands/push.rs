@@ -60,6 +60,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let options = ExportOptions {
         license: args.license.clone(),
         name: Some(args.repository.clone()),
+        quantization: None,
     };
     export(&args.run, ExportFormat::Hf, &folder, &options, kernels)?;
     let files = files(&folder)?;

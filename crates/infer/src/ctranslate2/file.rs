@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use candle_core::{Device, Tensor};
 use safetensors::Dtype;
 
-use super::{BINARY_VERSION, Kind, SPEC};
+use super::{BINARY_VERSION, Kind, SPEC, names};
 use crate::file::open_regular;
 use crate::weights::read_floats;
 use crate::{Error, Result};
@@ -92,6 +92,9 @@ impl<R: Read + Seek> ModelFile<R> {
             return Err(self.unsupported(format!("no variable `{name}`")));
         };
         let (kind, shape) = (*kind, shape.clone());
+        if let (Kind::I8, [_, _]) = (kind, &shape[..]) {
+            return self.quantized(name, shape, device);
+        }
         let dtype = match kind {
             Kind::F32 => Dtype::F32,
             Kind::F16 => Dtype::F16,
@@ -105,6 +108,30 @@ impl<R: Read + Seek> ModelFile<R> {
         };
         let values = values.map_err(|source| Error::read(&self.path, source))?;
         Ok(Tensor::from_vec(values, shape, device)?)
+    }
+
+    /// Reads a matrix of 8-bit integers, which has a scale for each row.
+    fn quantized(&mut self, name: &str, shape: Vec<usize>, device: &Device) -> Result<Tensor> {
+        let scales = names::scales(self.stored_name(name).unwrap_or(name));
+        if self.shape(&scales) != Some(&shape[..1]) {
+            return Err(self.unsupported(format!(
+                "`{name}` is quantised and has no scale for each row"
+            )));
+        }
+        let scales = self.read(&scales, &Device::Cpu)?.to_vec1::<f32>()?;
+        let mut bytes = Vec::new();
+        let read = self.data(name)?.read_to_end(&mut bytes);
+        read.map_err(|source| Error::read(&self.path, source))?;
+        let rows = bytes.chunks(shape[1]).zip(scales);
+        let values = rows.flat_map(|(row, scale)| {
+            let step = 1.0 / scale;
+            row.iter().map(move |q| f32::from(q.cast_signed()) * step)
+        });
+        Ok(Tensor::from_vec(
+            values.collect::<Vec<f32>>(),
+            shape,
+            device,
+        )?)
     }
 
     /// Reads a setting, if there is one of this name.

@@ -56,6 +56,7 @@ pub fn write_folder(
         config: exportable(&config.model)?.clone(),
         vocabularies: config.vocabularies,
         tensors: tensors.clone(),
+        quantization: config.quantization,
     };
     model.check()?;
     config.check_tokenizers(tokenizers, folder)?;

@@ -9,7 +9,7 @@ use super::names::{self, Variable};
 use super::scalars::{self, Scalar, Setting, settings};
 use super::writer::Writer;
 use super::{Kind, ModelFile};
-use crate::{Error, Result};
+use crate::{Error, Quantization, Result};
 
 /// How far positions may be from ours: other programs round them differently.
 const POSITION_ERROR: f32 = 1e-4;
@@ -20,6 +20,8 @@ pub struct Model {
     pub vocabularies: Vocabularies,
     /// By the names that Attend and MarianMT have for them.
     pub tensors: BTreeMap<String, Tensor>,
+    /// How matrices are written, if not as floats.
+    pub quantization: Option<Quantization>,
 }
 
 /// A variable to write.
@@ -41,13 +43,33 @@ impl Model {
         for variable in names::variables(&self.config, self.vocabularies) {
             items.insert(variable.name.clone(), Item::Weights(variable));
         }
-        let mut writer = Writer::new(out, path, items.len())?;
+        let quantized = |variable: &Variable| {
+            self.quantization == Some(Quantization::Int8) && variable.shape.len() == 2
+        };
+        let scales = items.values().filter(|item| match item {
+            Item::Weights(variable) => quantized(variable),
+            _ => false,
+        });
+        let count = items.len() + scales.count();
+        let mut writer = Writer::new(out, path, count)?;
         for (name, item) in &items {
             match item {
                 Item::Setting(value) => writer.scalar(name, *value)?,
                 Item::Positions => {
                     writer.begin(name, Kind::F32, &[positions, d])?;
                     writer.rows(&sinusoids(positions, d, &Device::Cpu)?, positions)?;
+                }
+                Item::Weights(variable) if quantized(variable) => {
+                    writer.begin(name, Kind::I8, &variable.shape)?;
+                    let mut scales = Vec::new();
+                    for weight in &variable.weights {
+                        let tensor = self.tensor(weight)?;
+                        scales.extend(writer.quantized_rows(tensor, variable.rows())?);
+                    }
+                    let scales = Tensor::new(scales, &Device::Cpu)?;
+                    let rows = scales.dim(0)?;
+                    writer.begin(&names::scales(name), Kind::F32, &[rows])?;
+                    writer.rows(&scales, rows)?;
                 }
                 Item::Weights(variable) => {
                     writer.begin(name, Kind::F32, &variable.shape)?;
@@ -143,6 +165,7 @@ impl Model {
             config,
             vocabularies,
             tensors,
+            quantization: None,
         })
     }
 }
@@ -229,6 +252,7 @@ fn check_variables<R: Read + Seek>(
     variables: &[Variable],
 ) -> Result<()> {
     let mut known: BTreeSet<String> = variables.iter().map(|v| v.name.clone()).collect();
+    known.extend(variables.iter().map(|v| names::scales(&v.name)));
     known.extend(settings(config).into_iter().map(|setting| setting.name));
     for (alias, name) in names::aliases(config.tie) {
         known.extend([alias.to_string(), name.to_string()]);

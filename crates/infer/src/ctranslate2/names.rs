@@ -12,6 +12,11 @@ pub(super) const SOURCE: &str = "encoder/embeddings_0/weight";
 pub(super) const POSITIONS: &str = "decoder/position_encodings/encodings";
 pub(super) const SOURCE_POSITIONS: &str = "encoder/position_encodings/encodings";
 
+/// The variable with the scales of a matrix in 8 bits.
+pub(super) fn scales(name: &str) -> String {
+    format!("{name}_scale")
+}
+
 /// A variable of CTranslate2.
 pub(super) struct Variable {
     pub(super) name: String,

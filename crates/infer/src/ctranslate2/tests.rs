@@ -89,6 +89,7 @@ fn random(config: TransformerConfig, tokenizers: &Tokenizers) -> Model {
         (name, tensor)
     });
     Model {
+        quantization: None,
         tensors: tensors.collect(),
         config,
         vocabularies,

@@ -1,6 +1,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use attend_ops::quantize_row;
 use candle_core::{DType, Device, Tensor};
 
 use super::scalars::Scalar;
@@ -71,6 +72,19 @@ impl<'a, W: Write> Writer<'a, W> {
             self.bytes(&bytes)?;
         }
         Ok(())
+    }
+
+    /// Continues a variable of 8-bit integers with the first rows of a matrix. Returns the scale of each.
+    pub(super) fn quantized_rows(&mut self, matrix: &Tensor, rows: usize) -> Result<Vec<f32>> {
+        let mut quantized = vec![0; matrix.dim(1)?];
+        let scale = |row| {
+            let row = matrix.get(row)?.to_device(&Device::Cpu)?;
+            let scale = quantize_row(&row.to_dtype(DType::F32)?.to_vec1()?, &mut quantized);
+            let bytes: Vec<u8> = quantized.iter().map(|q: &i8| q.cast_unsigned()).collect();
+            self.bytes(&bytes)?;
+            Ok(scale)
+        };
+        (0..rows).map(scale).collect()
     }
 
     /// Ends the file with other names of variables.

@@ -14,14 +14,16 @@ mod proof;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use attend_model::{Kernels, ModelConfig, ScoreKind, TransformerConfig};
+use attend_model::{Kernels, ModelConfig, ScoreKind, Seq2Seq, TransformerConfig};
+use attend_ops::Int8Matrix;
 use candle_core::{Device, Tensor};
 
-use crate::bundle::{Bundle, Contents, Manifest};
+use crate::bundle::{Bundle, Contents, Manifest, Quantization};
 use crate::huggingface::{self, expressible};
 use crate::staging::Staging;
-use crate::{Error, LengthMeasure, Result, ctranslate2};
+use crate::{BundleConfig, Error, LengthMeasure, Result, ctranslate2};
 use card::Card;
 use origin::Origin;
 use proof::prove;
@@ -42,6 +44,8 @@ pub struct ExportOptions {
     pub license: Option<String>,
     /// The name of the model for its card, such as OWNER/NAME.
     pub name: Option<String>,
+    /// How matrices are written, if not as floats.
+    pub quantization: Option<Quantization>,
 }
 
 /// What was exported.
@@ -63,7 +67,14 @@ pub fn export(
     let contents = Contents::open(run)?;
     exportable(&contents.config.model)?;
     let origin = Origin::of(&contents.folder);
-    let bundle = contents.load(&Device::Cpu)?;
+    let mut bundle = contents.load(&Device::Cpu)?;
+    bundle.config.quantization = None; // a bundle in 8 bits was read as floats
+    if options.quantization.is_some() && format == ExportFormat::Hf {
+        return Err(Error::Unexportable {
+            what: "transformers has no models in 8 bits of this kind".into(),
+            hint: "leave out --quantize, or export --to ctranslate2".into(),
+        });
+    }
     let staging = Staging::new(place)?;
     let decode = expressible(&bundle.decode);
     if bundle.decode.beam > 1 && bundle.decode.length_measure == LengthMeasure::Gnmt {
@@ -79,7 +90,15 @@ pub fn export(
             staging.write(&huggingface::files(config, tokenizers, &decode, tensors)?)?;
         }
         ExportFormat::Ctranslate2 => {
-            ctranslate2::write_folder(staging.path(), config, &decode, tokenizers, &tensors)?;
+            let config = BundleConfig {
+                quantization: options.quantization,
+                ..config.clone()
+            };
+            ctranslate2::write_folder(staging.path(), &config, &decode, tokenizers, &tensors)?;
+            if options.quantization.is_some() {
+                // What is proved is that the export has the weights that quantising gives.
+                bundle.model = requantized(&bundle)?;
+            }
         }
     }
     let card = Card {
@@ -140,18 +159,58 @@ pub(crate) fn exportable(model: &ModelConfig) -> Result<&TransformerConfig> {
 /// Writes a model of another program as a bundle. Nothing is left there if that fails.
 pub fn import(source: &Path, place: &Path) -> Result<Bundle> {
     let bundle = Bundle::open(source, &Device::Cpu)?;
+    write_bundle(&bundle, place)?;
+    Ok(bundle)
+}
+
+/// Writes a model as a bundle whose matrices are in 8 bits. Nothing is left there if that fails.
+pub fn quantize(source: &Path, place: &Path) -> Result<Bundle> {
+    let mut bundle = Bundle::open(source, &Device::Cpu)?;
+    if !bundle.config.model.can_pack() {
+        return Err(Error::Usage {
+            message: format!("{}: cannot be quantised", source.display()),
+            hint: "only Transformers with scaled dot-product attention can".into(),
+        });
+    }
+    bundle.config.quantization = Some(Quantization::Int8);
+    write_bundle(&bundle, place)?;
+    Ok(bundle)
+}
+
+fn write_bundle(bundle: &Bundle, place: &Path) -> Result<()> {
     let staging = Staging::new(place)?;
     let files = Bundle::files(
         &bundle.config,
         &bundle.tokenizers,
         &bundle.decode,
-        &tensors(&bundle),
+        &tensors(bundle),
     )?;
     let manifest = Manifest::of(&files).to_json();
     staging.write(&files)?;
     staging.write(&[(Manifest::NAME.to_string(), manifest)])?;
-    staging.finish()?;
-    Ok(bundle)
+    staging.finish()
+}
+
+/// The model with the weights that are left of it in 8 bits.
+fn requantized(bundle: &Bundle) -> Result<Box<dyn Seq2Seq>> {
+    let tensors = tensors(bundle);
+    let mut load = |name: &str| {
+        let tensor = &tensors[name];
+        let [outputs, inputs] = *tensor.dims() else {
+            return Ok(tensor.clone());
+        };
+        let values = tensor.flatten_all()?.to_vec1::<f32>()?;
+        let (bytes, scales) = Int8Matrix::quantize(&values, outputs, inputs);
+        let size = bytes.len();
+        match Int8Matrix::new(Arc::new(bytes), 0..size, &scales, inputs) {
+            Some(matrix) => Tensor::from_vec(matrix.dequantize(), (outputs, inputs), &Device::Cpu),
+            None => candle_core::bail!("`{name}` cannot be quantised"),
+        }
+    };
+    let config = &bundle.config;
+    Ok(config
+        .model
+        .load(config.vocabularies, &Device::Cpu, &mut load)?)
 }
 
 /// The weights of a model, by name.

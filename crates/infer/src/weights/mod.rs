@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `safetensors` | a safetensors file, and writing one |
+//! | `quantized` | a safetensors file whose matrices are in 8 bits, and writing one |
 //! | `torch/` | a file of `torch.save`: a zip archive, or the older stream of pickles |
 //! | `torch/pickle/` | a pickle, of which no code is ever run |
 //! | `index`, `sharded` | several files with an index |
@@ -12,6 +13,7 @@
 mod fault;
 mod floats;
 mod index;
+mod quantized;
 pub(crate) mod safetensors;
 mod sharded;
 mod torch;
@@ -20,6 +22,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
+use attend_ops::Int8Matrix;
 use candle_core::{Device, Tensor};
 
 pub use index::WeightsIndex;
@@ -29,6 +32,7 @@ pub use torch::TorchFile;
 use crate::file::open_regular;
 use crate::{Error, Result};
 pub(crate) use floats::read_floats;
+pub(crate) use quantized::{QuantizedFile, quantized_bytes};
 use sharded::Sharded;
 
 /// The files that can hold the weights of a folder. The first that exists is read.
@@ -46,6 +50,11 @@ pub trait TensorSource: Send {
 
     /// Reads a tensor of 16-, 32- or 64-bit floats, as 32-bit floats.
     fn read(&mut self, name: &str, device: &Device) -> candle_core::Result<Tensor>;
+
+    /// A matrix that is stored in 8 bits, as it lies; `None` if it is not.
+    fn matrix(&mut self, _name: &str) -> candle_core::Result<Option<Int8Matrix>> {
+        Ok(None)
+    }
 }
 
 /// Tensors in memory, by name.

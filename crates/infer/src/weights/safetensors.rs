@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
 use safetensors::Dtype;
-use safetensors::tensor::Metadata;
+use safetensors::tensor::{Metadata, TensorInfo, TensorView};
 
 use super::TensorSource;
 use super::floats::read_floats;
@@ -81,6 +81,16 @@ impl<R: Read + Seek> WeightsFile<R> {
         })
     }
 
+    /// What the header says of a tensor.
+    pub(super) fn info(&self, name: &str) -> Option<&TensorInfo> {
+        self.header.info(name)
+    }
+
+    /// Where the data begins in the file.
+    pub(super) fn data_start(&self) -> usize {
+        self.start as usize
+    }
+
     /// Requires that every tensor is of 16- or 32-bit floats, as in a bundle.
     pub fn require_floats(&self) -> Result<()> {
         for (name, info) in self.header.tensors() {
@@ -147,4 +157,31 @@ pub(crate) fn to_bytes(tensors: &BTreeMap<String, Tensor>) -> Result<Vec<u8>> {
     let metadata = HashMap::from([("format".to_string(), "pt".to_string())]);
     let bytes = safetensors::serialize(on_cpu, Some(metadata));
     Ok(bytes.map_err(candle_core::Error::from)?)
+}
+
+/// Data begins at a multiple of this, so that no load of a vector crosses two lines of the cache.
+const ALIGNMENT: usize = 64;
+
+/// A safetensors file of tensors with these names, types, shapes and bytes. Its data is aligned: the header is filled
+/// up by an entry of its metadata.
+pub(super) fn aligned_bytes(tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>) -> Result<Vec<u8>> {
+    let views = tensors.iter().map(|(name, dtype, shape, bytes)| {
+        let view = TensorView::new(*dtype, shape.clone(), bytes)?;
+        Ok((name, view))
+    });
+    let views = views.collect::<std::result::Result<Vec<_>, safetensors::SafeTensorError>>();
+    let views = views.map_err(candle_core::Error::from)?;
+    let file = |fill: usize| {
+        let fill = ("fill".to_string(), " ".repeat(fill));
+        let metadata = HashMap::from([fill]);
+        safetensors::serialize(views.clone(), Some(metadata)).map_err(candle_core::Error::from)
+    };
+    let bytes = file(0)?;
+    let header = bytes
+        .first_chunk()
+        .map_or(0, |size| u64::from_le_bytes(*size)) as usize;
+    match (header + 8) % ALIGNMENT {
+        0 => Ok(bytes),
+        over => Ok(file(ALIGNMENT - over)?),
+    }
 }

@@ -85,6 +85,14 @@ impl Int8Matrix {
         (self.outputs, self.inputs)
     }
 
+    /// The weights `[outputs, inputs]` as floats.
+    pub fn dequantize(&self) -> Vec<f32> {
+        let mut values = vec![0.0; self.outputs * self.inputs];
+        let rows = values.par_chunks_mut(self.inputs.max(1)).enumerate();
+        rows.for_each(|(output, row)| self.row(output, row));
+        values
+    }
+
     fn bytes(&self) -> &[u8] {
         &self.bytes.as_ref().as_ref()[self.range.clone()]
     }

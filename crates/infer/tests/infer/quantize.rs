@@ -1,0 +1,120 @@
+use std::fs;
+
+use attend_infer::export::{ExportFormat, ExportOptions, export, quantize};
+use attend_infer::{Bundle, Error, Quantization, Translator};
+use attend_model::{AttentionChoice, Kernels, Packing};
+use candle_core::Device;
+use tempfile::TempDir;
+
+use super::fixture::{Fixture, LINES};
+
+fn translate(bundle: &Bundle) -> Vec<(Vec<u32>, u32)> {
+    let kernels = Kernels::Fused;
+    let translator = Translator::new(&*bundle.model, &bundle.tokenizers, &bundle.decode, kernels);
+    let translations = translator.translate(&LINES).unwrap();
+    let best = translations.into_iter();
+    let best = best.map(|mut translation| translation.hypotheses.swap_remove(0));
+    best.map(|best| (best.tokens, best.score.to_bits()))
+        .collect()
+}
+
+fn open(path: &std::path::Path, packing: Packing) -> Bundle {
+    Bundle::open_to_translate(path, &Device::Cpu, Kernels::Fused, packing).unwrap()
+}
+
+#[test]
+fn a_bundle_in_8_bits_translates_as_the_model_quantised_on_loading() {
+    for fixture in [Fixture::joint(), Fixture::separate()] {
+        let folder = TempDir::new().unwrap();
+        let (model, place) = (folder.path().join("model"), folder.path().join("int8"));
+        fixture.write_with(&model, &fixture.tensors());
+        quantize(&model, &place).unwrap();
+        let stored = translate(&open(&place, Packing::Float));
+        assert_eq!(stored, translate(&open(&model, Packing::Int8)));
+        assert_eq!(stored, translate(&open(&place, Packing::Int8)));
+        let floats = Bundle::open(&place, &Device::Cpu).unwrap();
+        assert_eq!(
+            floats.model.weights().count(),
+            fixture.model.weights().count()
+        );
+        let again = folder.path().join("again");
+        quantize(&place, &again).unwrap();
+        assert_eq!(stored.len(), translate(&open(&again, Packing::Float)).len());
+    }
+}
+
+#[test]
+fn the_data_of_a_bundle_in_8_bits_is_aligned_for_vectors() {
+    let folder = TempDir::new().unwrap();
+    let (model, place) = (folder.path().join("model"), folder.path().join("int8"));
+    let fixture = Fixture::joint();
+    fixture.write_with(&model, &fixture.tensors());
+    quantize(&model, &place).unwrap();
+    let bytes = fs::read(place.join("model.safetensors")).unwrap();
+    let header = u64::from_le_bytes(*bytes.first_chunk().unwrap());
+    assert_eq!((header + 8) % 64, 0);
+}
+
+#[test]
+fn a_damaged_bundle_in_8_bits_is_an_error_that_names_the_matrix() {
+    let folder = TempDir::new().unwrap();
+    let (model, place) = (folder.path().join("model"), folder.path().join("int8"));
+    let fixture = Fixture::joint();
+    fixture.write_with(&model, &fixture.tensors());
+    quantize(&model, &place).unwrap();
+    fs::remove_file(place.join("manifest.json")).unwrap();
+    // A config of a wider model: its matrices are not those of the file.
+    let config = place.join("config.json");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("\"d_ff\": 24", "\"d_ff\": 20")).unwrap();
+    let error = Bundle::open(&place, &Device::Cpu).err().unwrap();
+    assert!(error.to_string().contains("is not a matrix of"), "{error}");
+    // The same file as one of floats.
+    let plain = text.replace(",\n  \"quantization\": \"int8\"", "");
+    assert!(plain != text);
+    fs::write(&config, plain).unwrap();
+    let error = Bundle::open(&place, &Device::Cpu).err().unwrap();
+    assert!(error.to_string().contains("of type I8"), "{error}");
+}
+
+#[test]
+fn a_model_that_cannot_be_quantised_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let fixture = Fixture::recurrent(AttentionChoice::Fixed);
+    let model = folder.path().join("model");
+    fixture.write_with(&model, &fixture.tensors());
+    let error = quantize(&model, &folder.path().join("int8")).err().unwrap();
+    assert!(matches!(error, Error::Usage { .. }), "{error}");
+    let opened =
+        Bundle::open_to_translate(&model, &Device::Cpu, Kernels::Fused, Packing::Int8).err();
+    assert!(matches!(opened, Some(Error::Usage { .. })));
+    open(&model, Packing::Float);
+}
+
+#[test]
+fn an_export_to_ctranslate2_in_8_bits_proves_itself_and_is_smaller() {
+    let folder = TempDir::new().unwrap();
+    let fixture = Fixture::joint();
+    let model = folder.path().join("model");
+    fixture.write_with(&model, &fixture.tensors());
+    let size = |quantization, name: &str| {
+        let place = folder.path().join(name);
+        let options = ExportOptions {
+            quantization,
+            ..ExportOptions::default()
+        };
+        let format = ExportFormat::Ctranslate2;
+        export(&model, format, &place, &options, Kernels::Fused).unwrap();
+        fs::metadata(place.join("model.bin")).unwrap().len()
+    };
+    let (floats, integers) = (size(None, "f32"), size(Some(Quantization::Int8), "int8"));
+    assert!(integers < floats, "{integers} and {floats}");
+    let int8 = Bundle::open(&folder.path().join("int8"), &Device::Cpu).unwrap();
+    let matrix = int8.model.weights().get("model.shared.weight").unwrap();
+    let row: Vec<f32> = matrix.value().get(3).unwrap().to_vec1().unwrap();
+    let most = row.iter().fold(0.0f32, |most, x| most.max(x.abs()));
+    for x in row {
+        let steps = x / (most / 127.0);
+        assert!((steps - steps.round()).abs() < 1e-3, "{steps}");
+    }
+}
