@@ -1,13 +1,17 @@
 //! The commands, one file each, and their shared options, input and output.
 
+pub(crate) mod alignments;
 pub(crate) mod attend;
 mod chunks;
 mod drawing;
+mod ensemble;
 pub(crate) mod evaluate;
 pub(crate) mod export;
 pub(crate) mod import;
 mod output;
+mod pairs;
 pub(crate) mod push;
+pub(crate) mod score;
 pub(crate) mod translate;
 mod warnings;
 
