@@ -132,7 +132,7 @@ impl<'a> Scorer<'a> {
     }
 
     fn scored(&self, target: &[u32], log_probs: Vec<f64>) -> Scored {
-        let log_prob = log_probs.iter().sum();
+        let log_prob = log_probs.iter().fold(0.0, |sum, it| sum + it); // of none, 0 rather than -0
         let criteria = Criteria {
             eos: self.tokenizers.target().eos(),
             length_penalty: self.config.length_penalty,

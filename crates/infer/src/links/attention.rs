@@ -14,7 +14,7 @@ use super::{AlignWords, Heads, Link, Pair};
 use crate::{Error, Result};
 
 /// Of a longer side only the beginning is aligned: weights grow with the square of the length.
-const MAX_TOKENS: usize = 1024;
+const MAX_TOKENS: usize = 512;
 
 /// Links words by a model's attention to the source, with teacher forcing.
 pub struct WordAligner<'a> {

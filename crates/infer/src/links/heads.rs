@@ -1,12 +1,11 @@
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 
-use crate::bundle::{json, parse};
+use crate::bundle::json;
 use crate::file::read_regular;
 use crate::{Error, Result};
 
@@ -41,12 +40,15 @@ impl Heads {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::read(path, error)),
         };
-        let File { layer, head } = parse(&bytes, &path)?;
+        let invalid = |message: String| Error::Usage {
+            message: format!("{}: {message}", path.display()),
+            hint: "remove the file, or choose again: `infer alignments --choose`".into(),
+        };
+        let file = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()));
+        let File { layer, head } = file?;
         let counted = |number: usize| {
-            number.checked_sub(1).ok_or_else(|| Error::Damaged {
-                path: path.clone(),
-                message: "layers and heads are counted from 1".into(),
-            })
+            let index = number.checked_sub(1);
+            index.ok_or_else(|| invalid("layers and heads are counted from 1".into()))
         };
         let layer = counted(layer)?;
         Ok(Some(match head {
@@ -69,12 +71,18 @@ impl Heads {
         };
         let path = folder.join(Self::FILE);
         let write = || {
-            // Readable for others, as files usually are: a temporary one is its owner's.
-            let mut hidden = tempfile::Builder::new()
+            let builder = tempfile::Builder::new()
                 .prefix(".attend-")
-                .permissions(Permissions::from_mode(0o644))
-                .tempfile_in(folder)?;
+                .tempfile_in(folder);
+            let mut hidden = builder?;
             hidden.write_all(&json(&file))?;
+            // Readable for others, as files usually are: a temporary one is its owner's.
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::PermissionsExt;
+                let readable = fs::Permissions::from_mode(0o644);
+                hidden.as_file().set_permissions(readable)?;
+            }
             hidden.as_file().sync_all()?;
             hidden.persist(&path)?;
             fs::File::open(folder)?.sync_all()
