@@ -72,7 +72,7 @@ pub use ensemble::{Ensemble, Models};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};
 pub use huggingface::parse_hub_config;
-pub use links::{AlignWords, Heads, Judged, Link, Pair, WordAligner, best, lexical_links};
+pub use links::{AlignWords, Heads, Judged, Link, Pair, WordAligner, lexical_links};
 pub use observer::Observer;
 pub use score::{Scored, Scorer};
 pub use translate::{Hypothesis, Request, Translation, Translator};

@@ -3,7 +3,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use attend_cli::{Bars, ComputeArgs};
-use attend_infer::{Contents, Error, Heads, Judged, Link, Result, WordAligner, best, hub};
+use attend_infer::{Contents, Error, Heads, Judged, Link, Result, WordAligner, hub};
 
 use super::output::{Output, check_apart};
 use super::pairs::{PairArgs, Pairs};
@@ -77,7 +77,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let mut output = Output::open(args.output.as_deref())?;
     if args.choose {
         let judged = judge(&aligner, pairs, args.diagonal)?;
-        let best = best(&judged).map(|best| best.heads);
+        let best = Judged::best(&judged).map(|best| best.heads);
         print(&mut output, &judged, best)?;
         if let Some(best) = best {
             best.save(&folder)?;

@@ -14,6 +14,14 @@ pub struct Judged {
     pub f1: f64,
 }
 
+impl Judged {
+    /// The one that agrees best; of equals the first. None if there are none.
+    pub fn best(judged: &[Self]) -> Option<Self> {
+        let better = |best: Self, it: Self| if it.f1 > best.f1 { it } else { best };
+        judged.iter().copied().reduce(better)
+    }
+}
+
 /// Links that were counted.
 #[derive(Clone, Copy, Default)]
 struct Counts {
@@ -93,10 +101,4 @@ impl WordAligner<'_> {
         });
         layers.collect()
     }
-}
-
-/// The one that agrees best; of equals the first. None if there are none.
-pub fn best(judged: &[Judged]) -> Option<Judged> {
-    let better = |best: Judged, it: Judged| if it.f1 > best.f1 { it } else { best };
-    judged.iter().copied().reduce(better)
 }

@@ -18,7 +18,7 @@ use std::fmt;
 
 pub use attention::WordAligner;
 pub use heads::Heads;
-pub use judge::{Judged, best};
+pub use judge::Judged;
 pub use lexical::lexical_links;
 
 use crate::{Hypothesis, Result};
