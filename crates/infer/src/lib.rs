@@ -9,7 +9,9 @@
 //! | `run/` | reads and verifies the folder of a run |
 //! | `decode` | the `[decode]` section of the config |
 //! | `search/` | greedy and beam search over tokens |
-//! | `links` | which words of a translation come from which words of its source |
+//! | `ensemble` | several models that translate together |
+//! | `score` | the log-probabilities of given translations |
+//! | `links/` | which words of a translation come from which words of its source |
 //! | `observer` | watches or cancels translations in progress |
 //! | `translate` | translates lines of text |
 //! | `hub` | makes paths on the Hugging Face Hub local |
@@ -42,6 +44,7 @@ mod align;
 mod bundle;
 pub mod ctranslate2;
 mod decode;
+mod ensemble;
 mod error;
 mod evaluate;
 pub mod export;
@@ -54,6 +57,7 @@ pub mod metrics;
 mod observer;
 mod pieces;
 pub mod run;
+mod score;
 mod search;
 mod staging;
 mod translate;
@@ -65,11 +69,13 @@ pub use bundle::{
     sha256, vocabularies,
 };
 pub use decode::{DecodeConfig, LengthMeasure};
+pub use ensemble::{Ensemble, Models};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};
 pub use huggingface::parse_hub_config;
-pub use links::{AlignWords, Link, Pair};
+pub use links::{AlignWords, Heads, Judged, Link, Pair, WordAligner, lexical_links};
 pub use observer::Observer;
+pub use score::{Scored, Scorer};
 pub use translate::{Hypothesis, Request, Translation, Translator};
 pub use weights::{
     TensorSource, TorchFile, WeightsFile, WeightsIndex, open_weights, parse_tensors,

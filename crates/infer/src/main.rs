@@ -8,7 +8,7 @@ use attend_cli::{CompletionsArgs, ManArgs, VERSION};
 use attend_infer::Error;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use commands::{attend, evaluate, export, import, push, quantize, translate};
+use commands::{alignments, attend, evaluate, export, import, push, quantize, score, translate};
 
 /// Translate with a trained model, score its translations, draw its attention, or exchange it with other
 /// programs.
@@ -26,6 +26,8 @@ struct Cli {
 enum Command {
     Translate(translate::Args),
     Evaluate(evaluate::Args),
+    Score(score::Args),
+    Alignments(alignments::Args),
     Attend(attend::Args),
     Import(import::Args),
     Export(export::Args),
@@ -66,6 +68,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::Translate(args) => translate::run(args),
         Command::Evaluate(args) => evaluate::run(args),
+        Command::Score(args) => score::run(args),
+        Command::Alignments(args) => alignments::run(args),
         Command::Attend(args) => attend::run(args),
         Command::Import(args) => import::run(args),
         Command::Export(args) => export::run(args),

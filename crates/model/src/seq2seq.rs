@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use attend_batch::{Packed, Segments, Source};
 use attend_ops::{Kernels, Linear, Loss, Pass, cross_entropy};
-use candle_core::{Result, Tensor};
+use candle_core::{Result, Tensor, bail};
 
 use crate::Weights;
 
@@ -85,10 +85,17 @@ pub trait DecoderState: Send {
     /// Keeps only these rows, in this order. A row may be taken more than once.
     fn select(&mut self, kept: &[KeptRows]) -> Result<()>;
 
-    /// Adds sentences after those that there are, each with one row that has read nothing. Returns false, and
-    /// does nothing, if the model cannot step rows of different lengths together.
-    fn admit(&mut self, _memory: &Memory) -> Result<bool> {
-        Ok(false)
+    /// Whether rows of different lengths can step together, so that sentences can be admitted.
+    fn can_admit(&self) -> bool {
+        false
+    }
+
+    /// Adds sentences after those that there are, each with one row that has read nothing.
+    ///
+    /// # Errors
+    /// If [`DecoderState::can_admit`] is false.
+    fn admit(&mut self, _memory: &Memory) -> Result<()> {
+        bail!("rows of different lengths cannot step together")
     }
 }
 

@@ -2,9 +2,10 @@ use std::path::PathBuf;
 
 use attend_cli::{Bars, ComputeArgs, bar};
 use attend_data::{Corpus, FilePair};
-use attend_infer::{Bundle, Translator, hub, metrics};
+use attend_infer::{Translator, metrics};
 
 use super::DecodeArgs;
+use super::model::ModelArgs;
 use super::output::{Output, check_apart};
 use super::warnings::LengthWarnings;
 
@@ -13,7 +14,8 @@ use super::warnings::LengthWarnings;
 #[command(after_help = "\
 Examples:
   infer evaluate runs/quickstart --src data/quickstart/test.en --ref data/quickstart/test.de
-  infer evaluate runs/quickstart --src test.en --ref test.de --json -o test.hyp.de")]
+  infer evaluate runs/quickstart --src test.en --ref test.de --json -o test.hyp.de
+  infer evaluate runs/a --ensemble runs/b --ensemble runs/c --src test.en --ref test.de")]
 pub(crate) struct Args {
     /// Run folder (its best checkpoint is used), checkpoint or bundle
     run: PathBuf,
@@ -35,6 +37,9 @@ pub(crate) struct Args {
     json: bool,
 
     #[command(flatten)]
+    models: ModelArgs,
+
+    #[command(flatten)]
     decode: DecodeArgs,
 
     #[command(flatten)]
@@ -50,11 +55,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     };
     let Corpus { source, target } = Corpus::read(&files.into(), "", "", &Bars)?; // both paths are complete
     let (device, kernels) = args.compute.start()?;
-    let bundle = Bundle::open(&hub::local(&args.run, &Bars)?, &device)?;
-    let decode = args.decode.apply(bundle.decode.clone())?;
+    let models = args.models.open(&args.run, &device, kernels)?;
+    let decode = args.decode.apply(models.decode.clone())?;
     let bar = bar(Some(source.len() as u64));
     let advance = |lines: usize| bar.advance(lines as u64);
-    let translator = Translator::new(&*bundle.model, &bundle.tokenizers, &decode, kernels);
+    let translator = Translator::new(&models.ensemble, &models.tokenizers, &decode, kernels);
     let translator = translator.observed_by(&advance);
     let mut file = match output {
         Some(path) => Some(Output::open(Some(path))?),
@@ -63,7 +68,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
 
     let evaluation = attend_infer::evaluate(&translator, &source, &target)?;
     drop(bar);
-    let mut warnings = LengthWarnings::new(bundle.config.max_length, decode.max_source_length);
+    let mut warnings = LengthWarnings::new(models.max_length, decode.max_source_length);
     for (line, tokens) in evaluation.source_tokens.iter().enumerate() {
         warnings.check(line + 1, *tokens);
     }

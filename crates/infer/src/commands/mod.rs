@@ -1,14 +1,18 @@
 //! The commands, one file each, and their shared options, input and output.
 
+pub(crate) mod alignments;
 pub(crate) mod attend;
 mod chunks;
 mod drawing;
 pub(crate) mod evaluate;
 pub(crate) mod export;
 pub(crate) mod import;
+mod model;
 mod output;
+mod pairs;
 pub(crate) mod push;
 pub(crate) mod quantize;
+pub(crate) mod score;
 pub(crate) mod translate;
 mod warnings;
 

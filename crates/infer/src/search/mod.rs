@@ -51,7 +51,7 @@ pub(crate) struct Criteria {
 }
 
 impl Criteria {
-    fn score(&self, sum: f64, length: usize) -> f64 {
+    pub(crate) fn score(&self, sum: f64, length: usize) -> f64 {
         sum / self
             .length_measure
             .of(length)

@@ -1,8 +1,10 @@
 //! Integration tests of the library's public API and of the `infer` binary.
 
+mod alignments; // which words come from which
 mod attend; // attention maps, and the command that draws them
 mod bundle; // reading bundles, complete and damaged
 mod command; // the binary's output, error messages and exit codes
+mod ensemble; // several models as one
 mod fixture; // a tiny bundle with random weights
 mod hardening; // what attacks have found
 mod heatmap; // layout, scripts and escaping of labels
@@ -10,6 +12,7 @@ mod heatmap; // layout, scripts and escaping of labels
 mod hub; // models on the Hugging Face Hub
 mod marian; // models of transformers, read and written
 mod quantize; // bundles in 8 bits
+mod score; // the log-probabilities of given translations
 mod torch; // files of torch.save, whole, damaged and hostile
 mod translate; // translating and evaluating lines
 mod weights; // the weights of a folder, in one file or in shards

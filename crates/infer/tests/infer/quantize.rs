@@ -80,7 +80,7 @@ fn a_damaged_bundle_in_8_bits_is_an_error_that_names_the_matrix() {
 #[test]
 fn a_model_that_cannot_be_quantised_is_refused() {
     let folder = TempDir::new().unwrap();
-    let fixture = Fixture::recurrent(AttentionChoice::Fixed);
+    let fixture = Fixture::recurrent(AttentionChoice::None);
     let model = folder.path().join("model");
     fixture.write_with(&model, &fixture.tensors());
     let error = quantize(&model, &folder.path().join("int8")).err().unwrap();

@@ -60,9 +60,12 @@ impl DecoderState for FusedState<'_> {
         Ok(())
     }
 
-    fn admit(&mut self, memory: &Memory) -> Result<bool> {
-        self.add(&memory.states, &memory.segments, 1)?;
-        Ok(true)
+    fn can_admit(&self) -> bool {
+        true
+    }
+
+    fn admit(&mut self, memory: &Memory) -> Result<()> {
+        self.add(&memory.states, &memory.segments, 1)
     }
 }
 
