@@ -157,7 +157,7 @@ impl<'a> Scorer<'a> {
         let members = self.members.iter().map(|model| -> Result<Vec<f64>> {
             let memory = model.encode(&source, &self.pass)?;
             let hidden = model.decode(&memory, target, &self.pass)?.hidden;
-            let words = model.output().weight.value().dim(0)? - 1;
+            let words = model.output().weight.dims2()?.0 - 1;
             let (n, step) = (target.ids.len(), (LOGITS / words.max(1)).max(1));
             let mut log_probs = Vec::with_capacity(n);
             for start in (0..n).step_by(step) {
