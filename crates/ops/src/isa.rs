@@ -1,8 +1,8 @@
 //! Instruction sets: the versions that kernels are compiled in, and which of them computes.
 //!
 //! Every function in a [`kernel!`] is compiled several times, and [`Isa::current`] chooses among the
-//! versions at run time. The element-wise kernels have two versions, [`Isa::Plain`] and [`Isa::Avx2`].
-//! They give the same bits: the compiler never fuses a multiplication and an addition by itself. Matrix
+//! versions at run time. The element-wise kernels have one body, compiled for [`Isa::Plain`], [`Isa::Avx2`] and
+//! [`Isa::Avx512`]. All give the same bits: the compiler never fuses a multiplication and an addition by itself. Matrix
 //! products have all four. Every version sums in the same order; all but [`Isa::Plain`] round once for
 //! each multiply-add instead of twice.
 
@@ -151,7 +151,8 @@ impl FromStr for Isa {
 }
 
 /// Defines a function that is compiled for several instruction sets, and that calls the version of
-/// [`Isa::current`]. With one body there are two versions, plain and AVX2; with one for each [`Isa`], four.
+/// [`Isa::current`]. With one body there are three versions, plain, AVX2 and AVX-512; with one for each [`Isa`],
+/// four.
 macro_rules! kernel {
     (
         $(#[$attribute:meta])*
@@ -201,16 +202,22 @@ macro_rules! kernel {
         #[inline]
         $visibility fn $name($($argument: $type),*) $(-> $output)? {
             #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f")]
+            fn avx512($($argument: $type),*) $(-> $output)? $body
+
+            #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
             fn avx2($($argument: $type),*) $(-> $output)? $body
 
             fn plain($($argument: $type),*) $(-> $output)? $body
 
-            // SAFETY: `Isa::current` is available, so this CPU has AVX2 and FMA where it is one of these.
+            // SAFETY: `Isa::current` is available, so this CPU has the features of its version.
             #[allow(unsafe_code)]
             match $crate::isa::Isa::current() {
                 #[cfg(target_arch = "x86_64")]
-                $crate::isa::Isa::Avx512 | $crate::isa::Isa::Avx2 => unsafe { avx2($($argument),*) },
+                $crate::isa::Isa::Avx512 => unsafe { avx512($($argument),*) },
+                #[cfg(target_arch = "x86_64")]
+                $crate::isa::Isa::Avx2 => unsafe { avx2($($argument),*) },
                 _ => plain($($argument),*),
             }
         }

@@ -90,7 +90,7 @@ mod avx512 {
     use std::arch::x86_64::*;
 
     use super::super::int8::{GROUP, PANEL, QuantizedRows};
-    use super::{Block, store};
+    use super::Block;
     use crate::gemm::RowsMut;
 
     /// Rows of a tile: 24 registers of sums.
@@ -191,15 +191,22 @@ mod avx512 {
                 if start >= block.outputs {
                     break;
                 }
-                let mut all = [0; PANEL];
-                for (half, sums) in all.chunks_exact_mut(16).zip(sums) {
-                    let sums = _mm512_sub_epi32(*sums, extra);
-                    // SAFETY: half a panel is 16 sums.
-                    unsafe { _mm512_storeu_si512(half.as_mut_ptr().cast(), sums) };
-                }
                 let here = PANEL.min(block.outputs - start);
                 let y = &mut y.data[(row + r) * y.width + start..][..here];
-                store(&all, x.steps[row + r], &block.steps[start..], y);
+                let steps = &block.steps[start..][..PANEL];
+                let step = _mm512_set1_ps(x.steps[row + r]);
+                for (half, sums) in sums.iter().enumerate() {
+                    let sums = _mm512_cvtepi32_ps(_mm512_sub_epi32(*sums, extra));
+                    let wanted = here.saturating_sub(16 * half).min(16) as u32;
+                    let mask = ((1u32 << wanted) - 1) as u16;
+                    // SAFETY: there are 32 steps, and only as many results are stored as there is room for.
+                    unsafe {
+                        let steps = _mm512_loadu_ps(steps.as_ptr().add(16 * half));
+                        let values = _mm512_mul_ps(sums, _mm512_mul_ps(step, steps));
+                        let to = y.as_mut_ptr().wrapping_add(16 * half);
+                        _mm512_mask_storeu_ps(to, mask, values);
+                    }
+                }
             }
         }
     }

@@ -69,32 +69,86 @@ kernel! {
         scores: &mut [f32],
         context: &mut [f32],
     ) {
-        let (d, count) = (query.len(), keys.len());
-        context.fill(0.0);
-        if count == 0 {
-            return;
+        Avx512 => attend_to::<true>(query, keys, heads, scores, context),
+        Avx2 => attend_to::<true>(query, keys, heads, scores, context),
+        Neon => attend_to::<true>(query, keys, heads, scores, context),
+        Plain => attend_to::<false>(query, keys, heads, scores, context),
+    }
+}
+
+#[inline(always)]
+fn attend_to<const FUSED: bool>(
+    query: &[f32],
+    keys: &[&[f32]],
+    heads: usize,
+    scores: &mut [f32],
+    context: &mut [f32],
+) {
+    let (d, count) = (query.len(), keys.len());
+    if count == 0 {
+        return context.fill(0.0);
+    }
+    let width = d / heads;
+    let scale = 1.0 / (width as f32).sqrt();
+    let parts = query
+        .chunks_exact(width)
+        .zip(scores.chunks_exact_mut(count));
+    for (head, (query, scores)) in parts.enumerate() {
+        let part = head * width..(head + 1) * width;
+        for (score, key) in scores.iter_mut().zip(keys) {
+            *score = dot::<FUSED>(query, &key[part.clone()]);
         }
-        let width = d / heads;
-        for (place, key) in keys.iter().enumerate() {
-            let parts = query.chunks_exact(width).zip(key[..d].chunks_exact(width));
-            for (head, (query, key)) in parts.enumerate() {
-                scores[head * count + place] = simd::dot(query, key);
-            }
-        }
-        let scale = 1.0 / (width as f32).sqrt();
-        for scores in scores.chunks_exact_mut(count) {
-            let highest = simd::max(scores);
-            let inverse = 1.0 / simd::exp_and_sum(scores, highest, scale);
-            scores.iter_mut().for_each(|score| *score *= inverse);
-        }
-        for (place, value) in keys.iter().enumerate() {
-            let parts = context.chunks_exact_mut(width).zip(value[d..].chunks_exact(width));
-            for (head, (context, value)) in parts.enumerate() {
-                let weight = scores[head * count + place];
-                for (sum, value) in context.iter_mut().zip(value) {
-                    *sum += weight * value;
+        let highest = simd::max(scores);
+        let inverse = 1.0 / simd::exp_and_sum(scores, highest, scale);
+        scores.iter_mut().for_each(|score| *score *= inverse);
+        let context = &mut context[part.clone()];
+        // Sums of some columns at a time, so that they stay in registers.
+        let (blocks, rest) = context.as_chunks_mut::<COLUMNS>();
+        for (block, sums) in blocks.iter_mut().enumerate() {
+            let first = d + part.start + block * COLUMNS;
+            *sums = [0.0; COLUMNS];
+            for (weight, value) in scores.iter().zip(keys) {
+                let value: &[f32] = &value[first..first + COLUMNS];
+                for (sum, value) in sums.iter_mut().zip(value) {
+                    *sum = multiply_add::<FUSED>(*weight, *value, *sum);
                 }
             }
         }
+        let first = d + part.end - rest.len();
+        rest.fill(0.0);
+        for (weight, value) in scores.iter().zip(keys) {
+            for (sum, value) in rest.iter_mut().zip(&value[first..]) {
+                *sum = multiply_add::<FUSED>(*weight, *value, *sum);
+            }
+        }
     }
+}
+
+/// Columns of a context that are summed at a time.
+const COLUMNS: usize = 64;
+
+#[inline(always)]
+fn multiply_add<const FUSED: bool>(a: f32, b: f32, sum: f32) -> f32 {
+    // Without an FMA instruction, `mul_add` is a slow function call.
+    if FUSED {
+        a.mul_add(b, sum)
+    } else {
+        a * b + sum
+    }
+}
+
+#[inline(always)]
+fn dot<const FUSED: bool>(x: &[f32], y: &[f32]) -> f32 {
+    let mut lanes = [0.0; simd::LANES];
+    let (xs, x_rest) = x.as_chunks::<{ simd::LANES }>();
+    let (ys, y_rest) = y.as_chunks::<{ simd::LANES }>();
+    for (x, y) in xs.iter().zip(ys) {
+        for (lane, (x, y)) in lanes.iter_mut().zip(x.iter().zip(y)) {
+            *lane = multiply_add::<FUSED>(*x, *y, *lane);
+        }
+    }
+    for (lane, (x, y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
+        *lane = multiply_add::<FUSED>(*x, *y, *lane);
+    }
+    simd::reduce(lanes, |a, b| a + b)
 }
