@@ -10,6 +10,7 @@
 //! | `decode` | the `[decode]` section of the config |
 //! | `search/` | greedy and beam search over tokens |
 //! | `links` | which words of a translation come from which words of its source |
+//! | `document/` | lines of text, long, marked up or of several sentences, to requests for a translator and back |
 //! | `observer` | watches or cancels translations in progress |
 //! | `translate` | translates lines of text |
 //! | `hub` | makes paths on the Hugging Face Hub local |
@@ -42,6 +43,7 @@ mod align;
 mod bundle;
 pub mod ctranslate2;
 mod decode;
+pub mod document;
 mod error;
 mod evaluate;
 pub mod export;
