@@ -1,23 +1,35 @@
-use std::io::{IsTerminal, Write, stderr, stdin, stdout};
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
+mod columns;
+mod layout_args;
+mod line_bar;
 
-use attend_cli::{Bars, ComputeArgs, bar};
-use attend_data::Lines;
-use attend_infer::{Bundle, Error, Observer, Result, Translation, Translator, hub};
+use std::io::{IsTerminal, Write, stderr, stdin};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use attend_cli::{Bars, ComputeArgs};
+use attend_infer::document::{Diagonal, Document, Paragraph, Translated};
+use attend_infer::{AlignWords, Bundle, Error, Link, Result, Translation, Translator, hub};
 
 use super::DecodeArgs;
 use super::chunks::Chunks;
 use super::output::{Output, check_apart};
-use super::warnings::LengthWarnings;
+use super::warnings::{LengthWarnings, LineReports, Problem};
+use columns::paragraphs;
+use layout_args::LayoutArgs;
+use line_bar::LineBar;
 
-/// Translate text: one sentence per input line, one translation per output line.
+/// Translate text: one line in, one line out.
+///
+/// By default, a line is a sentence. With --sentences, it can be a paragraph. A line that has more tokens than
+/// anything the model was trained on is translated in pieces.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   echo 'a dog runs' | infer translate runs/quickstart
   infer translate runs/quickstart news.en --beam 8 -o news.de
-  infer translate runs/quickstart/checkpoint-850 news.en.gz --n-best 4 > news.nbest")]
+  infer translate runs/quickstart/checkpoint-850 news.en.gz --n-best 4 > news.nbest
+  infer translate runs/quickstart articles.en --sentences --protect > articles.de
+  infer translate runs/quickstart page.html --format html --sentences > page.de.html")]
 pub(crate) struct Args {
     /// Run folder (its best checkpoint is used), checkpoint or bundle
     run: PathBuf,
@@ -32,13 +44,29 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 
     /// Print the N best translations of each line as `line ||| text ||| score`, with lines numbered
-    /// from 0; an empty line has one translation
-    #[arg(long, value_name = "N")]
+    /// from 0; an empty line has one translation. Long lines are not split
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with_all = ["sentences", "protect", "placeholder", "format", "alignments"]
+    )]
     n_best: Option<NonZeroUsize>,
 
-    /// Print the score and a tab before each translation
+    /// Print the score and a tab before each translation; of several sentences, the mean of their scores
     #[arg(long, conflicts_with = "n_best")]
     scores: bool,
+
+    /// Write which words stand for each other to this file: a line for each line, such as `0-0 1-2`, source before
+    /// target, words counted from 0
+    #[arg(long, value_name = "FILE", conflicts_with = "format")]
+    alignments: Option<PathBuf>,
+
+    /// Lines are `source<TAB>prefix`: the translation begins with the prefix, which may be empty
+    #[arg(long)]
+    prefix_column: bool,
+
+    #[command(flatten)]
+    layout: LayoutArgs,
 
     #[command(flatten)]
     decode: DecodeArgs,
@@ -47,8 +75,8 @@ pub(crate) struct Args {
     compute: ComputeArgs,
 }
 
-/// The output format.
-enum Format {
+/// What is printed of a line.
+enum Style {
     /// The best translation.
     Text,
     /// The score, a tab and the best translation.
@@ -58,16 +86,35 @@ enum Format {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
-    check_apart(args.output.as_deref(), &args.files)?;
+    args.check_files()?;
     let chunks = Chunks::open(&args.files)?;
     let (device, kernels) = args.compute.start()?;
     let bundle = Bundle::open(&hub::local(&args.run, &Bars)?, &device)?;
     let decode = args.decode.apply(bundle.decode.clone())?;
-    let format = args.format(decode.beam)?;
-    let bar = args.bar();
+    let style = args.style(decode.beam)?;
+    let trained = bundle.config.max_length;
+    let bar = LineBar::new(&args.files, args.output.is_some());
     let translator = Translator::new(&*bundle.model, &bundle.tokenizers, &decode, kernels);
-    let translator = translator.observed_by(&*bar);
+    let translator = translator.observed_by(&bar);
+    let aligner: &dyn AlignWords = &Diagonal;
+    let tokenizer = bundle.tokenizers.require_source()?;
+    let count = |texts: &[&str]| {
+        let sentences = tokenizer.encode_batch(texts)?;
+        Ok(sentences.iter().map(|tokens| tokens.len() - 1).collect()) // without `</s>`
+    };
+    let mut layout = args.layout.layout(&bundle.tokenizers)?;
+    if let Some(longest) = trained.filter(|_| args.splits()) {
+        layout = layout.with_longest(longest, &count);
+    }
+    if args.alignments.is_some() {
+        layout = layout.with_links();
+    }
     let mut output = Output::open(args.output.as_deref())?;
+    let mut alignments = args
+        .alignments
+        .as_deref()
+        .map(|path| Output::open(Some(path)))
+        .transpose()?;
 
     if args.files.is_empty() && stdin().is_terminal() {
         let _ = writeln!(
@@ -75,52 +122,69 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             "enter one sentence per line; Ctrl-D ends the input"
         );
     }
-    let mut warnings = LengthWarnings::new(bundle.config.max_length, decode.max_source_length);
-    let (mut line, mut cut) = (0, 0);
+    let mut lengths = LengthWarnings::new(trained, decode.max_source_length);
+    let mut reports = LineReports::default();
+    let mut line = 0;
+    let mut ended = Ok(());
     for chunk in chunks {
-        for translation in translator.translate(&chunk.lines)? {
-            print(&mut output, &format, line, &translation)?;
+        let (lines, error) = paragraphs(chunk, line, args.prefix_column);
+        bar.begin(lines.len());
+        let document = Document::new(lines, &layout)?;
+        let translations = translator.translate_requests(document.requests())?;
+        if let Style::Best(n) = style {
+            print_best(&mut output, line, n, &translations)?;
+        }
+        for translated in document.finish(&translations, aligner)? {
+            print(&mut output, &style, &translated)?;
+            if let Some(alignments) = &mut alignments {
+                alignments.line(pharaoh(&translated.links))?;
+            }
             line += 1;
-            warnings.check(line, translation.source_tokens);
-            cut += usize::from(translation.cut);
+            lengths.check(line, translated.source_tokens);
+            if translated.split {
+                let (pieces, trained) = (translated.pieces, trained.unwrap_or_default());
+                reports.add(Problem::Split { pieces, trained }, line);
+            }
+            if translated.cut {
+                reports.add(Problem::Cut, line);
+            }
         }
+        bar.end();
         output.flush()?;
-        if let Some(error) = chunk.error {
-            return Err(error.into());
+        alignments.as_mut().map_or(Ok(()), Output::flush)?;
+        if let Some(error) = error {
+            ended = Err(error);
+            break;
         }
     }
-    warnings.finish();
-    if cut > 0 {
-        tracing::warn!(
-            "{cut} translations were cut off at decode.max_length or decode.max_length_ratio"
-        );
-    }
-    Ok(())
+    lengths.finish();
+    reports.finish();
+    Ok(ended?)
 }
 
 impl Args {
-    /// A bar on the terminal, unless the translations are printed there.
-    fn bar(&self) -> Box<dyn Observer> {
-        let seen = stderr().is_terminal() && (self.output.is_some() || !stdout().is_terminal());
-        if seen && !self.files.is_empty() {
-            let bar = bar(self.count_lines());
-            Box::new(move |lines: usize| bar.advance(lines as u64))
-        } else {
-            Box::new(())
+    /// An error if a file would be written over that is still to be read or written.
+    fn check_files(&self) -> Result<()> {
+        check_apart(self.output.as_deref(), &self.files)?;
+        check_apart(self.alignments.as_deref(), &self.files)?;
+        check_apart(self.alignments.as_deref(), &self.output)?;
+        match &self.alignments {
+            Some(path) if self.output.as_ref() == Some(path) || path == Path::new("-") => {
+                Err(Error::Usage {
+                    message: format!("--alignments {}: translations go there", path.display()),
+                    hint: "give --alignments another file".into(),
+                })
+            }
+            _ => Ok(()),
         }
     }
 
-    /// The number of lines, if all input is files. A file that cannot be read counts as far as it can: the
-    /// error is reported when it is translated.
-    fn count_lines(&self) -> Option<u64> {
-        let count = |path: &PathBuf| {
-            let lines = path.is_file().then(|| Lines::open(path).ok()).flatten()?;
-            Some(lines.map_while(|line| line.ok()).count() as u64)
-        };
-        self.files.iter().map(count).sum()
+    /// Whether long lines are split.
+    fn splits(&self) -> bool {
+        self.layout.splits() && self.n_best.is_none()
     }
 
-    fn format(&self, beam: usize) -> Result<Format> {
+    fn style(&self, beam: usize) -> Result<Style> {
         match self.n_best.map(NonZeroUsize::get) {
             Some(n) if n > beam => Err(Error::Usage {
                 message: format!(
@@ -128,29 +192,43 @@ impl Args {
                 ),
                 hint: format!("add --beam {n}"),
             }),
-            Some(n) => Ok(Format::Best(n)),
-            None if self.scores => Ok(Format::Scored),
-            None => Ok(Format::Text),
+            Some(n) => Ok(Style::Best(n)),
+            None if self.scores => Ok(Style::Scored),
+            None => Ok(Style::Text),
         }
     }
 }
 
-fn print(
-    output: &mut Output,
-    format: &Format,
-    line: usize,
-    translation: &Translation,
-) -> Result<()> {
-    let hypotheses = &translation.hypotheses;
-    match format {
-        Format::Text => output.line(translation.text()),
-        Format::Scored => {
-            let score = hypotheses[0].score;
-            output.line(format_args!("{score:.6}\t{}", translation.text()))
-        }
-        Format::Best(n) => hypotheses.iter().take(*n).try_for_each(|hypothesis| {
-            let (text, score) = (&hypothesis.text, hypothesis.score);
-            output.line(format_args!("{line} ||| {text} ||| {score:.6}"))
-        }),
+fn print(output: &mut Output, style: &Style, translated: &Translated) -> Result<()> {
+    let Translated { text, score, .. } = translated;
+    match style {
+        Style::Text => output.line(text),
+        Style::Scored => output.line(format_args!("{score:.6}\t{text}")),
+        Style::Best(_) => Ok(()), // printed before
     }
+}
+
+/// Prints the n best translations of lines that are one request each. `line` is the number of the first one.
+fn print_best(
+    output: &mut Output,
+    line: usize,
+    n: usize,
+    translations: &[Translation],
+) -> Result<()> {
+    for (line, translation) in (line..).zip(translations) {
+        for hypothesis in translation.hypotheses.iter().take(n) {
+            let (text, score) = (&hypothesis.text, hypothesis.score);
+            output.line(format_args!("{line} ||| {text} ||| {score:.6}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Links as the program Pharaoh wrote them, which other tools read.
+fn pharaoh(links: &[Link]) -> String {
+    let links: Vec<String> = links
+        .iter()
+        .map(|link| format!("{}-{}", link.source, link.target))
+        .collect();
+    links.join(" ")
 }
