@@ -96,14 +96,15 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let bar = LineBar::new(&args.files, args.output.is_some());
     let translator = Translator::new(&*bundle.model, &bundle.tokenizers, &decode, kernels);
     let translator = translator.observed_by(&bar);
-    let aligner: &dyn AlignWords = &Diagonal;
+    let aligner = aligner();
     let tokenizer = bundle.tokenizers.require_source()?;
     let count = |texts: &[&str]| {
         let sentences = tokenizer.encode_batch(texts)?;
         Ok(sentences.iter().map(|tokens| tokens.len() - 1).collect()) // without `</s>`
     };
     let mut layout = args.layout.layout(&bundle.tokenizers)?;
-    if let Some(longest) = trained.filter(|_| args.splits()) {
+    let longest = trained.map(|trained| trained.min(decode.max_source_length));
+    if let Some(longest) = longest.filter(|_| args.splits()) {
         layout = layout.with_longest(longest, &count);
     }
     if args.alignments.is_some() {
@@ -134,7 +135,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         if let Style::Best(n) = style {
             print_best(&mut output, line, n, &translations)?;
         }
-        for translated in document.finish(&translations, aligner)? {
+        for translated in document.finish(&translations, &*aligner)? {
             print(&mut output, &style, &translated)?;
             if let Some(alignments) = &mut alignments {
                 alignments.line(pharaoh(&translated.links))?;
@@ -206,6 +207,11 @@ fn print(output: &mut Output, style: &Style, translated: &Translated) -> Result<
         Style::Scored => output.line(format_args!("{score:.6}\t{text}")),
         Style::Best(_) => Ok(()), // printed before
     }
+}
+
+/// Finds which words of a translation stand for those of its source.
+fn aligner() -> Box<dyn AlignWords> {
+    Box::new(Diagonal)
 }
 
 /// Prints the n best translations of lines that are one request each. `line` is the number of the first one.

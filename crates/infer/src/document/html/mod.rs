@@ -3,6 +3,7 @@
 //! Tags are found by a small tokenizer of their own rather than by a rewriter of streams: these write every tag where
 //! they have read it, and here it goes elsewhere.
 
+mod builder;
 mod entity;
 mod place;
 mod token;
