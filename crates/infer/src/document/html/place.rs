@@ -87,13 +87,9 @@ fn span(node: usize, bounds: &Range<usize>, markup: &Markup, aligned: &Aligned) 
     words.retain(|word| bounds.start <= 4 * word + 1 && 4 * word + 2 <= bounds.end);
     let (first, last) = (*words.first()?, *words.last()?);
     // Punctuation at the ends of its words that it does not cover is not covered in the translation either.
-    let is_outside = |part: Range<usize>| {
-        let part = markup.text.get(part).unwrap_or("");
-        !part.is_empty() && part.chars().all(is_punctuation)
-    };
-    let source = &aligned.source[sources];
-    let lead = is_outside(source.first()?.start..place.start);
-    let trail = is_outside(place.end..source.last()?.end);
+    let covered = &markup.text[place.clone()];
+    let lead = !covered.starts_with(is_punctuation) && markup.goes_on_before(place.start);
+    let trail = !covered.ends_with(is_punctuation) && markup.goes_on_after(place.end);
     let start = 4 * first + usize::from(lead);
     let end = 4 * last + 3 - usize::from(trail);
     Some(Span {

@@ -99,6 +99,20 @@ fn tags_move_with_the_words_that_they_cover() {
     let links = [(0, 0), (1, 1), (2, 2), (3, 3)];
     let expected = "ein <b>Hund</b>; dann „<i>Katze</i>“";
     assert_eq!(translated(line, "ein Hund; dann „Katze“", &links), expected);
+    // A mark that ends the sentence only in the translation is outside, but inside of what ends with the sentence.
+    let links = [(0, 1), (1, 0)];
+    assert_eq!(
+        translated("<i>snow</i> falls", "fällt Schnee.", &links),
+        "fällt <i>Schnee</i>."
+    );
+    assert_eq!(
+        translated("<p>snow <i>falls</i></p>", "fällt Schnee.", &links),
+        "<p><i>fällt</i> Schnee.</p>"
+    );
+    assert_eq!(
+        translated("<p>snow</p>", "Schnee.", &[(0, 0)]),
+        "<p>Schnee.</p>"
+    );
     // Without links, at the neighbours.
     assert_eq!(
         translated("a <b>very</b> big", "ganz groß", &[(0, 0), (2, 1)]),

@@ -56,6 +56,24 @@ impl Markup {
         !self.nodes.is_empty()
     }
 
+    /// Whether there is text before an offset that is not in another paragraph.
+    pub(super) fn goes_on_before(&self, offset: usize) -> bool {
+        let before = self.text[..offset].trim_end().len();
+        before > 0 && !self.has_break(before, offset)
+    }
+
+    /// Whether there is text after an offset that is not in another paragraph.
+    pub(super) fn goes_on_after(&self, offset: usize) -> bool {
+        let rest = &self.text[offset..];
+        let after = offset + (rest.len() - rest.trim_start().len());
+        after < self.text.len() && !self.has_break(offset, after)
+    }
+
+    fn has_break(&self, from: usize, to: usize) -> bool {
+        let next = self.breaks.partition_point(|at| *at < from);
+        self.breaks.get(next).is_some_and(|at| *at <= to)
+    }
+
     /// Moves it with its text.
     pub(crate) fn move_by(&mut self, to: impl Fn(usize) -> usize) {
         for node in &mut self.nodes {

@@ -171,6 +171,10 @@ impl<'a> Restorer<'a> {
             .enumerate()
             .take_while(|(at, word)| *word == first + at)
             .count();
+        // A number is one word. More words are a phrase that it is in.
+        if run > 1 && item.kind == Some(Kind::Numbers) {
+            return false;
+        }
         let words = first..first + run;
         let lead = self.aligned.target[first].lead.clone();
         let trail = self.aligned.target[words.end - 1].trail.clone();

@@ -56,6 +56,11 @@ fn words_that_stand_for_it_alone_are_replaced_by_it() {
         restored("see 5 dogs", "siehe fünf Hunde", &[(0, 0), (1, 1), (2, 2)]),
         "siehe 5 Hunde"
     );
+    let phrase = [(0, 0), (1, 1), (1, 2), (2, 3)];
+    assert_eq!(
+        restored("sits 2007 drum", "sitzt auf der Trommel", &phrase),
+        "sitzt 2007 auf der Trommel"
+    );
     let broken = [(0, 0), (1, 1), (1, 2), (1, 3), (2, 4)];
     let target = "siehe htt : //a.o jetzt";
     assert_eq!(
