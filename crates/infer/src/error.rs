@@ -120,6 +120,10 @@ pub enum Error {
     #[error("the model has no attention to draw")]
     NoAttention,
 
+    /// Words were to be linked by a model without attention to the source.
+    #[error("the model has no attention to the source, so words cannot be aligned")]
+    NotAligned,
+
     /// The picture could not be rendered as PNG.
     #[error("cannot render the picture: {message}")]
     Draw { message: String },
@@ -171,13 +175,14 @@ impl Error {
             Self::NotANumber => "the training diverged: use an earlier checkpoint, or train again \
                  with a lower learning rate"
                 .into(),
+            Self::NotAligned => "give a model with attention, such as a Transformer".into(),
             Self::NoAttention => "the model was trained with `attention = \"none\"`: train one \
                  with attention, such as `attention = \"luong\"`"
                 .into(),
             Self::Draw { .. } => "write an .svg file instead".into(),
             Self::Usage { hint, .. } | Self::Unexportable { hint, .. } => hint.clone(),
             Self::Unsupported { .. } => {
-                "Attend reads Transformers of MarianMT, Pegasus and CTranslate2 (without quantisation), as \
+                "Attend reads Transformers of MarianMT, Pegasus and CTranslate2, as \
                  far as they compute what its own do"
                     .into()
             }

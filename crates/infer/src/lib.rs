@@ -12,6 +12,7 @@
 //! | `ensemble` | several models that translate together |
 //! | `score` | the log-probabilities of given translations |
 //! | `links/` | which words of a translation come from which words of its source |
+//! | `document/` | lines of text, long, marked up or of several sentences, to requests for a translator and back |
 //! | `observer` | watches or cancels translations in progress |
 //! | `translate` | translates lines of text |
 //! | `hub` | makes paths on the Hugging Face Hub local |
@@ -44,6 +45,7 @@ mod align;
 mod bundle;
 pub mod ctranslate2;
 mod decode;
+pub mod document;
 mod ensemble;
 mod error;
 mod evaluate;

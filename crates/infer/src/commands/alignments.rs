@@ -1,10 +1,10 @@
 use std::io::{Write, stderr};
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use attend_cli::{Bars, ComputeArgs};
 use attend_infer::{Contents, Error, Heads, Judged, Link, Result, WordAligner, hub};
 
+use super::heads::HeadArgs;
 use super::output::{Output, check_apart};
 use super::pairs::{PairArgs, Pairs};
 
@@ -31,14 +31,8 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Use the attention of this decoder layer, counted from 1: the mean of its heads, or --head.
-    /// By default, what --choose chose for the model, else the last layer but one
-    #[arg(long, value_name = "L")]
-    layer: Option<NonZeroUsize>,
-
-    /// Use only this head of the layer, counted from 1
-    #[arg(long, value_name = "H", requires = "layer")]
-    head: Option<NonZeroUsize>,
+    #[command(flatten)]
+    heads: HeadArgs,
 
     /// Find the head, or the layer, that agrees best with links by the words alone (IBM Model 1,
     /// trained on the pairs), print how well each does, and save the best in the model's folder
@@ -68,7 +62,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let (device, kernels) = args.compute.start()?;
     let contents = Contents::open(&hub::local(&args.run, &Bars)?)?;
     let folder = contents.folder.clone();
-    let heads = match args.heads() {
+    let heads = match args.heads.heads() {
         None if !args.choose => Heads::of_folder(&folder)?,
         heads => heads,
     };
@@ -95,20 +89,6 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         output.flush()?;
     }
     Ok(output.flush()?)
-}
-
-impl Args {
-    /// What the options ask for.
-    fn heads(&self) -> Option<Heads> {
-        let layer = self.layer?.get() - 1;
-        Some(match self.head {
-            Some(head) => Heads::One {
-                layer,
-                head: head.get() - 1,
-            },
-            None => Heads::Layer(layer),
-        })
-    }
 }
 
 fn judge(aligner: &WordAligner, pairs: Pairs, diagonal: f64) -> Result<Vec<Judged>> {

@@ -4,22 +4,26 @@
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{io, iter};
 
 use attend_data::Lines;
 use attend_infer::Result;
 
+/// The first chunk is small, so that the first translations come out early. Each is twice the one before.
+const FIRST_LINES: usize = 64;
 const LINES: usize = 4096;
 const BYTES: usize = 4 << 20;
-/// How long to wait for stdin before the lines read so far are translated. A client that waits for a
+/// How many lines of stdin are read ahead. A line can have a megabyte, so these are few.
+const AHEAD: usize = 64;
+/// How long a line from stdin waits for more lines before it is translated. A client that waits for a
 /// translation before it sends the next line is not blocked.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The result of reading a line with a timeout.
 enum Next {
     Line(attend_data::Result<String>),
-    /// No line arrived within [`PAUSE`].
+    /// No line arrived in time.
     Pause,
     End,
 }
@@ -28,6 +32,8 @@ enum Next {
 pub(super) struct Chunks {
     inputs: std::vec::IntoIter<Input>,
     current: Option<Input>,
+    /// Lines of the next chunk, at most.
+    most: usize,
 }
 
 enum Input {
@@ -56,6 +62,7 @@ impl Chunks {
         Ok(Self {
             inputs: inputs.into_iter(),
             current: None,
+            most: FIRST_LINES,
         })
     }
 
@@ -63,7 +70,8 @@ impl Chunks {
     fn chunk(&mut self) -> Chunk {
         let mut chunk = Chunk::default();
         let mut bytes = 0;
-        while chunk.lines.len() < LINES && bytes < BYTES {
+        let mut until = None; // no line, no hurry
+        while chunk.lines.len() < self.most && bytes < BYTES {
             let Some(input) = &mut self.current else {
                 match self.inputs.next() {
                     Some(input) => self.current = Some(input),
@@ -71,8 +79,9 @@ impl Chunks {
                 }
                 continue;
             };
-            match input.next(!chunk.lines.is_empty()) {
+            match input.next(until) {
                 Next::Line(Ok(line)) => {
+                    until = until.or_else(|| Some(Instant::now() + PAUSE));
                     bytes += line.len();
                     chunk.lines.push(line);
                 }
@@ -84,6 +93,7 @@ impl Chunks {
                 Next::End => self.current = None,
             }
         }
+        self.most = (2 * self.most).min(LINES);
         chunk
     }
 }
@@ -105,26 +115,30 @@ impl Iterator for Chunks {
 }
 
 impl Input {
-    /// The next line. With `timeout`, waits for stdin no longer than [`PAUSE`].
-    fn next(&mut self, timeout: bool) -> Next {
+    /// The next line. Stdin is waited for no longer than `until`.
+    fn next(&mut self, until: Option<Instant>) -> Next {
         if let Self::Stdin = self {
             *self = Self::Reading(stdin_lines());
         }
         match self {
             Self::File(lines) => lines.next().map_or(Next::End, Next::Line),
-            Self::Reading(lines) if timeout => match lines.recv_timeout(PAUSE) {
-                Ok(line) => Next::Line(line),
-                Err(RecvTimeoutError::Timeout) => Next::Pause,
-                Err(RecvTimeoutError::Disconnected) => Next::End,
-            },
-            Self::Reading(lines) => lines.recv().map_or(Next::End, Next::Line),
+            Self::Reading(lines) => {
+                let Some(until) = until else {
+                    return lines.recv().map_or(Next::End, Next::Line);
+                };
+                match lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                    Ok(line) => Next::Line(line),
+                    Err(RecvTimeoutError::Timeout) => Next::Pause,
+                    Err(RecvTimeoutError::Disconnected) => Next::End,
+                }
+            }
             Self::Stdin => Next::End,
         }
     }
 }
 
 fn stdin_lines() -> Receiver<attend_data::Result<String>> {
-    let (sender, receiver) = sync_channel(LINES);
+    let (sender, receiver) = sync_channel(AHEAD);
     thread::spawn(move || {
         let lines: Box<dyn Iterator<Item = _>> = match Lines::new(io::stdin(), "standard input") {
             Ok(lines) => Box::new(lines),

@@ -6,6 +6,7 @@ mod chunks;
 mod drawing;
 pub(crate) mod evaluate;
 pub(crate) mod export;
+mod heads;
 pub(crate) mod import;
 mod model;
 mod output;

@@ -9,7 +9,7 @@ pub(super) struct LengthWarnings {
     cut_later: usize,
 }
 
-/// How many warnings are printed. The rest are counted.
+/// How many warnings of a kind are printed. The rest are counted.
 const SHOWN: usize = 10;
 
 impl LengthWarnings {
@@ -53,6 +53,56 @@ impl LengthWarnings {
                 "{more} more lines are longer than those that the model was trained on; {cut} of \
                  them were cut off"
             );
+        }
+    }
+}
+
+/// What can be wrong with the translation of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// The line was too long for the model, and was translated in so many pieces.
+    Split { pieces: usize, trained: usize },
+    /// The translation ended at the limit.
+    Cut,
+}
+
+/// Warns of lines by their number, whatever is wrong with them.
+#[derive(Default)]
+pub(super) struct LineReports {
+    split: usize,
+    cut: usize,
+}
+
+const LIMIT: &str = "cut off at decode.max_length or decode.max_length_ratio";
+
+impl LineReports {
+    /// Reports a line, counted from 1.
+    pub(super) fn add(&mut self, problem: Problem, line: usize) {
+        let (count, message) = match problem {
+            Problem::Split { pieces, trained } => (
+                &mut self.split,
+                format!(
+                    "it has more tokens than the {trained} that the model was trained on, and is \
+                     translated in {pieces} pieces"
+                ),
+            ),
+            Problem::Cut => (&mut self.cut, format!("its translation was {LIMIT}")),
+        };
+        *count += 1;
+        if *count <= SHOWN {
+            tracing::warn!("line {line}: {message}");
+        }
+    }
+
+    /// Prints how many lines were not shown.
+    pub(super) fn finish(&self) {
+        if let Some(more @ 1..) = self.split.checked_sub(SHOWN) {
+            tracing::warn!(
+                "{more} more lines are longer than those that the model was trained on, and were split"
+            );
+        }
+        if let Some(more @ 1..) = self.cut.checked_sub(SHOWN) {
+            tracing::warn!("{more} more translations were {LIMIT}");
         }
     }
 }

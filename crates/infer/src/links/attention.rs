@@ -48,11 +48,7 @@ impl<'a> WordAligner<'a> {
         let maps = cross_maps(model, &source, &target, kernels)?;
         let places: Vec<_> = maps.iter().map(|map| (map.layer, map.head)).collect();
         let Some(layers) = places.iter().map(|(layer, _)| layer + 1).max() else {
-            return Err(Error::Usage {
-                message: "the model has no attention to the source, so words cannot be aligned"
-                    .into(),
-                hint: "give a model with attention, such as a Transformer".into(),
-            });
+            return Err(Error::NotAligned);
         };
         let heads = heads.unwrap_or(Heads::default_of(layers));
         if !places.iter().any(|place| heads.has(*place)) {

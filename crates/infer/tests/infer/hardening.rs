@@ -40,7 +40,8 @@ fn a_long_line_is_warned_of_by_its_number_and_a_longer_one_is_cut() {
     let longer = "a dog ".repeat(3_400); // 20,400 characters
     let input = format!("a dog\n{long}\n{longer}\n");
     let start = Instant::now();
-    let ran = infer(folder.path(), &["translate", "bundle"], input.as_bytes());
+    let whole = ["translate", "bundle", "--no-split"];
+    let ran = infer(folder.path(), &whole, input.as_bytes());
     assert!(start.elapsed().as_secs() < 10, "the work is bounded");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(ran.stdout.lines().count(), 3);
@@ -53,9 +54,9 @@ fn a_long_line_is_warned_of_by_its_number_and_a_longer_one_is_cut() {
     assert_eq!(ran.stderr.lines().count(), 2, "{}", ran.stderr);
 
     // The cut line is translated as its beginning is.
-    let cut = ["translate", "bundle", "--max-source-length", "20"];
+    let cut = [&whole[..], &["--max-source-length", "20"]].concat();
     let cut = infer(folder.path(), &cut, longer.as_bytes());
-    let beginning = infer(folder.path(), &["translate", "bundle"], long.as_bytes());
+    let beginning = infer(folder.path(), &whole, long.as_bytes());
     assert_ne!(cut.stdout, beginning.stdout);
     assert!(
         cut.stderr.contains("only the first 20 of its "),

@@ -4,6 +4,7 @@ mod alignments; // which words come from which
 mod attend; // attention maps, and the command that draws them
 mod bundle; // reading bundles, complete and damaged
 mod command; // the binary's output, error messages and exit codes
+mod document; // sentences, long lines, markup and protected text with the binary
 mod ensemble; // several models as one
 mod fixture; // a tiny bundle with random weights
 mod hardening; // what attacks have found
@@ -11,6 +12,7 @@ mod heatmap; // layout, scripts and escaping of labels
 #[cfg(feature = "hub")]
 mod hub; // models on the Hugging Face Hub
 mod marian; // models of transformers, read and written
+mod pipes; // what comes in through pipes, however long, slow or broken
 mod quantize; // bundles in 8 bits
 mod score; // the log-probabilities of given translations
 mod torch; // files of torch.save, whole, damaged and hostile
