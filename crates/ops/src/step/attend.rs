@@ -89,43 +89,32 @@ fn attend_to<const FUSED: bool>(
         return context.fill(0.0);
     }
     let width = d / heads;
-    let scale = 1.0 / (width as f32).sqrt();
-    let parts = query
-        .chunks_exact(width)
-        .zip(scores.chunks_exact_mut(count));
-    for (head, (query, scores)) in parts.enumerate() {
-        let part = head * width..(head + 1) * width;
-        for (score, key) in scores.iter_mut().zip(keys) {
-            *score = dot::<FUSED>(query, &key[part.clone()]);
+    // Key by key and value by value, so that each is read once and in order: together they are the largest part of
+    // what a step reads beside the weights.
+    for (place, key) in keys.iter().enumerate() {
+        let parts = query.chunks_exact(width).zip(key[..d].chunks_exact(width));
+        for (head, (query, key)) in parts.enumerate() {
+            scores[head * count + place] = dot::<FUSED>(query, key);
         }
+    }
+    let scale = 1.0 / (width as f32).sqrt();
+    for scores in scores.chunks_exact_mut(count) {
         let highest = simd::max(scores);
         let inverse = 1.0 / simd::exp_and_sum(scores, highest, scale);
         scores.iter_mut().for_each(|score| *score *= inverse);
-        let context = &mut context[part.clone()];
-        // Sums of some columns at a time, so that they stay in registers.
-        let (blocks, rest) = context.as_chunks_mut::<COLUMNS>();
-        for (block, sums) in blocks.iter_mut().enumerate() {
-            let first = d + part.start + block * COLUMNS;
-            *sums = [0.0; COLUMNS];
-            for (weight, value) in scores.iter().zip(keys) {
-                let value: &[f32] = &value[first..first + COLUMNS];
-                for (sum, value) in sums.iter_mut().zip(value) {
-                    *sum = multiply_add::<FUSED>(*weight, *value, *sum);
-                }
-            }
-        }
-        let first = d + part.end - rest.len();
-        rest.fill(0.0);
-        for (weight, value) in scores.iter().zip(keys) {
-            for (sum, value) in rest.iter_mut().zip(&value[first..]) {
-                *sum = multiply_add::<FUSED>(*weight, *value, *sum);
+    }
+    context.fill(0.0);
+    for (place, value) in keys.iter().enumerate() {
+        let parts = context.chunks_exact_mut(width);
+        let parts = parts.zip(value[d..].chunks_exact(width)).enumerate();
+        for (head, (context, value)) in parts {
+            let weight = scores[head * count + place];
+            for (sum, value) in context.iter_mut().zip(value) {
+                *sum = multiply_add::<FUSED>(weight, *value, *sum);
             }
         }
     }
 }
-
-/// Columns of a context that are summed at a time.
-const COLUMNS: usize = 64;
 
 #[inline(always)]
 fn multiply_add<const FUSED: bool>(a: f32, b: f32, sum: f32) -> f32 {
@@ -139,16 +128,18 @@ fn multiply_add<const FUSED: bool>(a: f32, b: f32, sum: f32) -> f32 {
 
 #[inline(always)]
 fn dot<const FUSED: bool>(x: &[f32], y: &[f32]) -> f32 {
-    let mut lanes = [0.0; simd::LANES];
-    let (xs, x_rest) = x.as_chunks::<{ simd::LANES }>();
-    let (ys, y_rest) = y.as_chunks::<{ simd::LANES }>();
+    const LANES: usize = simd::LANES;
+    let (xs, x_rest) = x.as_chunks::<LANES>();
+    let (ys, y_rest) = y.as_chunks::<LANES>();
+    let mut lanes = [0.0; LANES];
     for (x, y) in xs.iter().zip(ys) {
-        for (lane, (x, y)) in lanes.iter_mut().zip(x.iter().zip(y)) {
-            *lane = multiply_add::<FUSED>(*x, *y, *lane);
+        for j in 0..LANES {
+            lanes[j] = multiply_add::<FUSED>(x[j], y[j], lanes[j]);
         }
     }
-    for (lane, (x, y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
-        *lane = multiply_add::<FUSED>(*x, *y, *lane);
+    let mut rest = 0.0;
+    for (x, y) in x_rest.iter().zip(y_rest) {
+        rest = multiply_add::<FUSED>(*x, *y, rest);
     }
-    simd::reduce(lanes, |a, b| a + b)
+    simd::reduce(lanes, |a, b| a + b) + rest
 }
