@@ -8,6 +8,7 @@
 //! | `ctranslate2/` | writes and reads the files of CTranslate2 |
 //! | `run/` | reads and verifies the folder of a run |
 //! | `decode` | the `[decode]` section of the config |
+//! | `early_stopping` | when a beam search ends |
 //! | `search/` | greedy and beam search over tokens |
 //! | `links` | which words of a translation come from which words of its source |
 //! | `observer` | watches or cancels translations in progress |
@@ -42,6 +43,7 @@ mod align;
 mod bundle;
 pub mod ctranslate2;
 mod decode;
+mod early_stopping;
 mod error;
 mod evaluate;
 pub mod export;
@@ -64,6 +66,7 @@ pub use bundle::{
     Bundle, BundleConfig, Contents, Entry, Format, GenerationConfig, Manifest, sha256, vocabularies,
 };
 pub use decode::{DecodeConfig, LengthMeasure};
+pub use early_stopping::EarlyStopping;
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};
 pub use huggingface::parse_hub_config;

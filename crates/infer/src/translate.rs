@@ -3,7 +3,10 @@ use attend_data::{Tokenizers, batches_by_length};
 use attend_model::{Kernels, Pass, Step};
 use attend_ops::on_pool;
 
-use crate::search::{Beam, Criteria, EndAtLimit, Found, Greedy, Search, Strategy, search};
+use crate::search::{
+    Beam, Criteria, EndAtLimit, Found, Greedy, MinLength, NoRepeatNgram, RepetitionPenalty, Rule,
+    Search, Strategy, search,
+};
 use crate::{DecodeConfig, Observer, Result};
 
 /// Text in, text out.
@@ -170,15 +173,34 @@ impl<'a> Translator<'a> {
             early_stopping: self.config.early_stopping,
             limit: self.config.limit(source_tokens),
         };
-        let Criteria { eos, limit, .. } = criteria;
         let strategy: Box<dyn Strategy> = match self.config.beam {
             0 | 1 => Box::new(Greedy::new(criteria)),
             width => Box::new(Beam::new(width, criteria)),
         };
         Search {
-            rules: vec![Box::new(EndAtLimit { eos, limit })],
+            rules: self.rules(criteria, source_tokens),
             strategy,
         }
+    }
+
+    /// In the order of Hugging Face's `generate`. The end at the limit is last: it counts whatever others say.
+    fn rules(&self, criteria: Criteria, source_tokens: usize) -> Vec<Box<dyn Rule>> {
+        let Criteria { eos, limit, .. } = criteria;
+        let mut rules: Vec<Box<dyn Rule>> = Vec::new();
+        let penalty = self.config.repetition_penalty;
+        if penalty != 1.0 {
+            rules.push(Box::new(RepetitionPenalty { penalty }));
+        }
+        let n = self.config.no_repeat_ngram;
+        if n > 0 {
+            rules.push(Box::new(NoRepeatNgram { n }));
+        }
+        let least = self.config.least(source_tokens);
+        if least > 1 {
+            rules.push(Box::new(MinLength { eos, least }));
+        }
+        rules.push(Box::new(EndAtLimit { eos, limit }));
+        rules
     }
 
     fn hypothesis(&self, found: Found) -> Result<Hypothesis> {

@@ -13,7 +13,7 @@ mod warnings;
 
 use std::num::NonZeroUsize;
 
-use attend_infer::{DecodeConfig, LengthMeasure, Result};
+use attend_infer::{DecodeConfig, EarlyStopping, LengthMeasure, Result};
 
 /// Search options. Each defaults to the value in the model's training config.
 #[derive(Debug, clap::Args)]
@@ -41,13 +41,35 @@ struct DecodeArgs {
     )]
     length_measure: Option<LengthMeasure>,
 
-    /// Stop as soon as K translations have ended, as CTranslate2 does, even if a better one may follow
-    #[arg(long, value_name = "true|false", hide_possible_values = true)]
-    early_stopping: Option<bool>,
+    /// When to stop, once K translations have ended: true at once, as CTranslate2 does; false when the best
+    /// other one would rank lower if it ended now; never when it would at any length
+    #[arg(long, value_name = "true|false|never")]
+    early_stopping: Option<EarlyStopping>,
 
     /// Maximum number of tokens in a translation, including `</s>`
     #[arg(long, value_name = "N")]
     max_length: Option<usize>,
+
+    /// Maximum number of tokens in a translation of n source tokens: n * R + 10
+    #[arg(long, value_name = "R")]
+    max_length_ratio: Option<f32>,
+
+    /// Minimum number of tokens in a translation, including `</s>`
+    #[arg(long, value_name = "N")]
+    min_length: Option<usize>,
+
+    /// Minimum number of tokens in a translation of n source tokens: n * R
+    #[arg(long, value_name = "R")]
+    min_length_ratio: Option<f32>,
+
+    /// Have no sequence of N tokens twice in a translation; 0 is off
+    #[arg(long, value_name = "N")]
+    no_repeat_ngram: Option<usize>,
+
+    /// Divide the positive logits of tokens that a translation has already by P, and multiply the negative
+    /// ones; 1 is off
+    #[arg(long, value_name = "P")]
+    repetition_penalty: Option<f32>,
 
     /// Maximum number of tokens of a line, including `</s>`; of a longer line only the beginning is
     /// translated
@@ -67,25 +89,25 @@ impl DecodeArgs {
         if let Some(beam) = self.beam {
             config.beam = beam.get();
         }
-        if let Some(length_penalty) = self.length_penalty {
-            config.length_penalty = length_penalty;
-        }
-        if let Some(length_measure) = self.length_measure {
-            config.length_measure = length_measure;
-        }
-        if let Some(early_stopping) = self.early_stopping {
-            config.early_stopping = early_stopping;
-        }
-        if let Some(max_length) = self.max_length {
-            config.max_length = max_length;
-        }
-        if let Some(max_source_length) = self.max_source_length {
-            config.max_source_length = max_source_length;
-        }
+        set(&mut config.length_penalty, self.length_penalty);
+        set(&mut config.length_measure, self.length_measure);
+        set(&mut config.early_stopping, self.early_stopping);
+        set(&mut config.max_length, self.max_length);
+        set(&mut config.max_length_ratio, self.max_length_ratio);
+        set(&mut config.min_length, self.min_length);
+        set(&mut config.min_length_ratio, self.min_length_ratio);
+        set(&mut config.no_repeat_ngram, self.no_repeat_ngram);
+        set(&mut config.repetition_penalty, self.repetition_penalty);
+        set(&mut config.max_source_length, self.max_source_length);
         if let Some(batch_tokens) = self.batch_tokens {
             config.batch_tokens = batch_tokens.get();
         }
         config.validate()?;
         Ok(config)
     }
+}
+
+/// Takes over what was given.
+fn set<T: Copy>(option: &mut T, given: Option<T>) {
+    *option = given.unwrap_or(*option);
 }

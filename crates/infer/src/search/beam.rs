@@ -1,8 +1,9 @@
 use super::row::{Candidate, Row, likeliest};
 use super::{Criteria, Found, Next, Strategy};
+use crate::EarlyStopping;
 
-/// Beam search as Hugging Face's `generate` does it, with `early_stopping` off or on. With it on, this is also
-/// the search of CTranslate2.
+/// Beam search as Hugging Face's `generate` does it, with each `early_stopping`. With `true`, this is also the
+/// search of CTranslate2.
 pub(crate) struct Beam {
     criteria: Criteria,
     width: usize,
@@ -57,15 +58,25 @@ impl Beam {
         self.finished.truncate(self.width);
     }
 
-    /// Whether `width` hypotheses have ended and, unless stopping early, the best running one, if it ended now,
-    /// would not beat the worst of these. A longer continuation still might, but this is where Hugging Face stops.
+    /// Whether `width` hypotheses have ended and, unless stopping early, the likeliest running one cannot beat
+    /// the worst of these. What it can reach is what Hugging Face takes for it: its score if it ended now, although
+    /// a longer continuation might still win; and if stopping early is never wanted, its score at the length that
+    /// is best for it.
     fn is_over(&self) -> bool {
         let Some(best) = self.running.first() else {
             return true; // a vocabulary so small that everything has ended
         };
-        let best = self.criteria.score(best.sum, self.length);
-        self.finished.len() == self.width
-            && (self.criteria.early_stopping || self.finished.iter().all(|f| best <= f.score))
+        if self.finished.len() < self.width {
+            return false;
+        }
+        let criteria = &self.criteria;
+        let length = match criteria.early_stopping {
+            EarlyStopping::Yes => return true,
+            EarlyStopping::Never if criteria.length_penalty > 0.0 => criteria.limit,
+            EarlyStopping::Never | EarlyStopping::No => self.length,
+        };
+        let best = criteria.score(best.sum, length);
+        self.finished.iter().all(|found| best <= found.score)
     }
 }
 

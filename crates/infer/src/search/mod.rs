@@ -25,9 +25,9 @@ use rayon::prelude::*;
 pub(crate) use beam::Beam;
 pub(crate) use greedy::Greedy;
 use row::{Logits, Row};
-pub(crate) use rules::{EndAtLimit, Rule};
+pub(crate) use rules::{EndAtLimit, MinLength, NoRepeatNgram, RepetitionPenalty, Rule};
 
-use crate::{Error, LengthMeasure, Observer, Result};
+use crate::{EarlyStopping, Error, LengthMeasure, Observer, Result};
 
 /// A translation that was found.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,8 +44,7 @@ pub(crate) struct Criteria {
     pub(crate) eos: u32,
     pub(crate) length_penalty: f32,
     pub(crate) length_measure: LengthMeasure,
-    /// Whether a beam search ends as soon as a whole beam of hypotheses has ended.
-    pub(crate) early_stopping: bool,
+    pub(crate) early_stopping: EarlyStopping,
     /// The most tokens, `</s>` included. A hypothesis that reaches it ends as it is.
     pub(crate) limit: usize,
 }

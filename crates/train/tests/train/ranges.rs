@@ -33,9 +33,10 @@ const SHARE: (&[&str], &[&str]) = (&["0", "1"], &["-0.0000001", "1.0000001", "na
 const COUNT: (&[&str], &[&str]) = (&["1"], &["0"]);
 const ANY: (&[&str], &[&str]) = (&["0"], &[]); // -1 is no unsigned number, which is another error
 const ABOVE_ZERO: (&[&str], &[&str]) = (&["1e-300"], &["0", "-1", "inf", "nan"]);
+const ABOVE_ZERO_F32: (&[&str], &[&str]) = (&["1e-30"], &["0", "-1", "inf", "nan"]);
 const FACTOR: (&[&str], &[&str]) = (&["0"], &["-0.0000001", "inf", "nan"]);
 
-const ROWS: [Row; 72] = [
+const ROWS: [Row; 76] = [
     row("seed", ANY),
     row("data.batch_tokens", COUNT),
     ("data.max_length", &["2"], &["1"]),
@@ -122,6 +123,10 @@ const ROWS: [Row; 72] = [
     ("decode.length_penalty", &["-1e30", "1e30"], &["inf", "nan"]),
     ("decode.max_length", &["2"], &["1"]),
     row("decode.max_length_ratio", FACTOR),
+    row("decode.min_length", ANY),
+    row("decode.min_length_ratio", FACTOR),
+    row("decode.no_repeat_ngram", ANY),
+    row("decode.repetition_penalty", ABOVE_ZERO_F32),
     ("decode.max_source_length", &["2"], &["1"]),
     row("decode.batch_tokens", COUNT),
 ];

@@ -1,8 +1,14 @@
 //! What changes the scores of the next word, between the model's step and a strategy's choice.
 
 mod end_at_limit;
+mod min_length;
+mod no_repeat_ngram;
+mod repetition_penalty;
 
 pub(crate) use end_at_limit::EndAtLimit;
+pub(crate) use min_length::MinLength;
+pub(crate) use no_repeat_ngram::NoRepeatNgram;
+pub(crate) use repetition_penalty::RepetitionPenalty;
 
 /// Changes the scores of a hypothesis's next word.
 pub(crate) trait Rule: Send + Sync {
