@@ -41,6 +41,26 @@ pub struct DecodeConfig {
     /// multiplied by it if it is negative (Keskar et al. 2019). 1 is off.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub repetition_penalty: f32,
+    /// Draws each token from the model's probabilities instead of searching for the likeliest translation. `beam`
+    /// and what belongs to it has no effect then. The temperature is applied first, then `top_k`, `top_p` and
+    /// `min_p`, each to what the one before left.
+    pub sampling: bool,
+    /// What logits are divided by before a token is drawn. Below 1 favours likely tokens.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub temperature: f32,
+    /// Only this many of the likeliest tokens are drawn. 0 is off.
+    #[schemars(range(min = 0))]
+    pub top_k: usize,
+    /// Only the likeliest tokens that together have at least this probability are drawn (Holtzman et al. 2020).
+    /// 1 is off.
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
+    pub top_p: f32,
+    /// Only tokens are drawn that have at least this share of the likeliest one's probability. 0 is off.
+    #[schemars(range(min = 0, max = 1))]
+    pub min_p: f32,
+    /// Sampling draws the same translations for the same seed and line number, whatever is translated with them.
+    #[schemars(range(min = 0))]
+    pub seed: u64,
     /// Maximum number of tokens of a source line, including `</s>`. Of a longer line only the beginning is
     /// translated, with a warning: the time for a line grows with the square of its length. At least 2.
     #[schemars(range(min = 2))]
@@ -88,6 +108,12 @@ impl Default for DecodeConfig {
             min_length_ratio: 0.0,
             no_repeat_ngram: 0,
             repetition_penalty: 1.0,
+            sampling: false,
+            temperature: 1.0,
+            top_k: 0,
+            top_p: 1.0,
+            min_p: 0.0,
+            seed: 0,
             max_source_length: 1024,
             batch_tokens: 4096,
         }
@@ -122,7 +148,7 @@ mod tests {
         let defaults = DecodeConfig::default();
         assert_eq!(defaults.validate(), Ok(()));
         type Change = fn(&mut DecodeConfig);
-        let changes: [(&str, Change); 10] = [
+        let changes: [(&str, Change); 14] = [
             ("decode.beam", |c| c.beam = 0),
             ("decode.beam", |c| c.beam = 1_000_000),
             ("decode.length_penalty", |c| c.length_penalty = f32::NAN),
@@ -133,6 +159,10 @@ mod tests {
             ("decode.repetition_penalty", |c| {
                 c.repetition_penalty = f32::INFINITY
             }),
+            ("decode.temperature", |c| c.temperature = 0.0),
+            ("decode.top_p", |c| c.top_p = 0.0),
+            ("decode.top_p", |c| c.top_p = 1.5),
+            ("decode.min_p", |c| c.min_p = 1.5),
             ("decode.max_source_length", |c| c.max_source_length = 1),
             ("decode.batch_tokens", |c| c.batch_tokens = 0),
         ];

@@ -4,8 +4,8 @@ use attend_model::{Kernels, Pass, Step};
 use attend_ops::on_pool;
 
 use crate::search::{
-    Beam, Criteria, EndAtLimit, Found, Greedy, MinLength, NoRepeatNgram, RepetitionPenalty, Rule,
-    Search, Strategy, search,
+    Beam, Criteria, EndAtLimit, Filter, Found, Greedy, MinLength, NoRepeatNgram, RepetitionPenalty,
+    Rule, Sample, Search, Strategy, search,
 };
 use crate::{DecodeConfig, Observer, Result};
 
@@ -16,6 +16,8 @@ pub struct Translator<'a> {
     config: &'a DecodeConfig,
     pass: Pass,
     observer: &'a dyn Observer,
+    /// How many translations are drawn for a line, with `decode.sampling`.
+    samples: usize,
 }
 
 /// A line to translate, and what is asked of its translation alone.
@@ -97,6 +99,22 @@ impl<'a> Translator<'a> {
             config,
             pass,
             observer: &(),
+            samples: 1,
+        }
+    }
+
+    /// The same with this many independent samples for each line, instead of one. They are its hypotheses. Without
+    /// `decode.sampling`, there are as many hypotheses as the beam is wide.
+    pub fn with_samples(self, samples: usize) -> Self {
+        let samples = samples.max(1);
+        Self { samples, ..self }
+    }
+
+    /// How many hypotheses a line has at most.
+    pub fn hypotheses(&self) -> usize {
+        match self.config.sampling {
+            true => self.samples,
+            false => self.config.beam.max(1),
         }
     }
 
@@ -136,11 +154,14 @@ impl<'a> Translator<'a> {
             .collect();
         self.observer.advance(lines.len() - full.len());
         let lengths: Vec<usize> = full.iter().map(|&line| sources[line].len()).collect();
-        let budget = self.config.batch_tokens / self.config.beam.max(1);
+        let budget = self.config.batch_tokens / self.hypotheses();
         for batch in batches_by_length(&lengths, budget) {
             let lines: Vec<usize> = batch.iter().map(|&i| full[i]).collect();
+            let searches = lines
+                .iter()
+                .map(|&line| self.search_of(&requests[line], sources[line].len()));
             let batch: Vec<&[u32]> = lines.iter().map(|&line| &*sources[line]).collect();
-            let all_found = self.search(&batch)?;
+            let all_found = self.search(&batch, searches.collect())?;
             self.observer.advance(batch.len());
             for (line, found) in lines.into_iter().zip(all_found) {
                 let limit = self.config.limit(sources[line].len());
@@ -152,20 +173,13 @@ impl<'a> Translator<'a> {
         Ok(translations)
     }
 
-    fn search(&self, sources: &[&[u32]]) -> Result<Vec<Vec<Found>>> {
-        let searches = sources.iter().map(|source| self.search_of(source.len()));
+    fn search(&self, sources: &[&[u32]], searches: Vec<Search>) -> Result<Vec<Vec<Found>>> {
         let packed = Packed::of_sentences(sources).into();
-        search(
-            self.model,
-            &packed,
-            searches.collect(),
-            &self.pass,
-            self.observer,
-        )
+        search(self.model, &packed, searches, &self.pass, self.observer)
     }
 
     /// The search of a sentence of this many source tokens.
-    fn search_of(&self, source_tokens: usize) -> Search {
+    fn search_of(&self, request: &Request, source_tokens: usize) -> Search {
         let criteria = Criteria {
             eos: self.tokenizers.target().eos(),
             length_penalty: self.config.length_penalty,
@@ -173,9 +187,20 @@ impl<'a> Translator<'a> {
             early_stopping: self.config.early_stopping,
             limit: self.config.limit(source_tokens),
         };
-        let strategy: Box<dyn Strategy> = match self.config.beam {
-            0 | 1 => Box::new(Greedy::new(criteria)),
-            width => Box::new(Beam::new(width, criteria)),
+        let config = self.config;
+        let strategy: Box<dyn Strategy> = if config.sampling {
+            let filter = Filter {
+                temperature: config.temperature,
+                top_k: config.top_k,
+                top_p: config.top_p,
+                min_p: config.min_p,
+            };
+            let (seed, line) = (config.seed, request.number);
+            Box::new(Sample::new(self.samples, seed, line, filter, criteria))
+        } else if config.beam > 1 {
+            Box::new(Beam::new(config.beam, criteria))
+        } else {
+            Box::new(Greedy::new(criteria))
         };
         Search {
             rules: self.rules(criteria, source_tokens),

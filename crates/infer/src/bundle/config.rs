@@ -131,6 +131,12 @@ struct Options {
     no_repeat_ngram_size: usize,
     /// Their beam search applies it to log-probabilities, not to logits.
     repetition_penalty: f32,
+    do_sample: bool,
+    temperature: f32,
+    top_k: usize,
+    top_p: f32,
+    min_p: f32,
+    seed: u64,
 }
 
 impl Options {
@@ -141,6 +147,12 @@ impl Options {
             min_length_ratio: decode.min_length_ratio,
             no_repeat_ngram_size: decode.no_repeat_ngram,
             repetition_penalty: decode.repetition_penalty,
+            do_sample: decode.sampling,
+            temperature: decode.temperature,
+            top_k: decode.top_k,
+            top_p: decode.top_p,
+            min_p: decode.min_p,
+            seed: decode.seed,
         }
     }
 }
@@ -206,6 +218,12 @@ impl GenerationConfig {
             min_length_ratio: options.min_length_ratio,
             no_repeat_ngram: options.no_repeat_ngram_size,
             repetition_penalty: options.repetition_penalty,
+            sampling: options.do_sample,
+            temperature: options.temperature,
+            top_k: options.top_k,
+            top_p: options.top_p,
+            min_p: options.min_p,
+            seed: options.seed,
         };
         decode.validate().map_err(|e| Error::Damaged {
             path: path.into(),

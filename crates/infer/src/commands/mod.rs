@@ -2,6 +2,7 @@
 
 pub(crate) mod attend;
 mod chunks;
+mod decode_args;
 mod drawing;
 pub(crate) mod evaluate;
 pub(crate) mod export;
@@ -11,103 +12,4 @@ pub(crate) mod push;
 pub(crate) mod translate;
 mod warnings;
 
-use std::num::NonZeroUsize;
-
-use attend_infer::{DecodeConfig, EarlyStopping, LengthMeasure, Result};
-
-/// Search options. Each defaults to the value in the model's training config.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Search options (defaults: the model's training config)")]
-struct DecodeArgs {
-    /// Beam size; 1 is greedy search
-    #[arg(long, value_name = "K", conflicts_with = "greedy")]
-    beam: Option<NonZeroUsize>,
-
-    /// Use greedy search, the same as --beam 1
-    #[arg(long)]
-    greedy: bool,
-
-    /// Rank translations by log-probability / L^A, where L is --length-measure; A above 0 favours
-    /// long translations
-    #[arg(long, value_name = "A", allow_negative_numbers = true)]
-    length_penalty: Option<f32>,
-
-    /// The length L: gnmt is (5 + tokens) / 6, tokens is the number of tokens; both include `</s>`
-    #[arg(
-        long,
-        value_name = "gnmt|tokens",
-        value_enum,
-        hide_possible_values = true
-    )]
-    length_measure: Option<LengthMeasure>,
-
-    /// When to stop, once K translations have ended: true at once, as CTranslate2 does; false when the best
-    /// other one would rank lower if it ended now; never when it would at any length
-    #[arg(long, value_name = "true|false|never")]
-    early_stopping: Option<EarlyStopping>,
-
-    /// Maximum number of tokens in a translation, including `</s>`
-    #[arg(long, value_name = "N")]
-    max_length: Option<usize>,
-
-    /// Maximum number of tokens in a translation of n source tokens: n * R + 10
-    #[arg(long, value_name = "R")]
-    max_length_ratio: Option<f32>,
-
-    /// Minimum number of tokens in a translation, including `</s>`
-    #[arg(long, value_name = "N")]
-    min_length: Option<usize>,
-
-    /// Minimum number of tokens in a translation of n source tokens: n * R
-    #[arg(long, value_name = "R")]
-    min_length_ratio: Option<f32>,
-
-    /// Have no sequence of N tokens twice in a translation; 0 is off
-    #[arg(long, value_name = "N")]
-    no_repeat_ngram: Option<usize>,
-
-    /// Divide the positive logits of tokens that a translation has already by P, and multiply the negative
-    /// ones; 1 is off
-    #[arg(long, value_name = "P")]
-    repetition_penalty: Option<f32>,
-
-    /// Maximum number of tokens of a line, including `</s>`; of a longer line only the beginning is
-    /// translated
-    #[arg(long, value_name = "N")]
-    max_source_length: Option<usize>,
-
-    /// Batch size in source tokens times beam size; a smaller batch needs less memory
-    #[arg(long, value_name = "N")]
-    batch_tokens: Option<NonZeroUsize>,
-}
-
-impl DecodeArgs {
-    fn apply(&self, mut config: DecodeConfig) -> Result<DecodeConfig> {
-        if self.greedy {
-            config.beam = 1;
-        }
-        if let Some(beam) = self.beam {
-            config.beam = beam.get();
-        }
-        set(&mut config.length_penalty, self.length_penalty);
-        set(&mut config.length_measure, self.length_measure);
-        set(&mut config.early_stopping, self.early_stopping);
-        set(&mut config.max_length, self.max_length);
-        set(&mut config.max_length_ratio, self.max_length_ratio);
-        set(&mut config.min_length, self.min_length);
-        set(&mut config.min_length_ratio, self.min_length_ratio);
-        set(&mut config.no_repeat_ngram, self.no_repeat_ngram);
-        set(&mut config.repetition_penalty, self.repetition_penalty);
-        set(&mut config.max_source_length, self.max_source_length);
-        if let Some(batch_tokens) = self.batch_tokens {
-            config.batch_tokens = batch_tokens.get();
-        }
-        config.validate()?;
-        Ok(config)
-    }
-}
-
-/// Takes over what was given.
-fn set<T: Copy>(option: &mut T, given: Option<T>) {
-    *option = given.unwrap_or(*option);
-}
+use decode_args::DecodeArgs;

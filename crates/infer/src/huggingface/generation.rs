@@ -21,6 +21,11 @@ struct Generation {
     min_new_tokens: Option<usize>,
     no_repeat_ngram_size: Option<usize>,
     repetition_penalty: Option<f32>,
+    do_sample: Option<bool>,
+    temperature: Option<f32>,
+    top_k: Option<usize>,
+    top_p: Option<f32>,
+    min_p: Option<f32>,
     /// Counts the start token.
     max_length: Option<usize>,
     max_new_tokens: Option<usize>,
@@ -37,9 +42,8 @@ fn one_float() -> f32 {
 }
 
 /// Keys that change what `generate` chooses, with the value that changes nothing.
-fn without_effect() -> [(&'static str, Value); 11] {
+fn without_effect() -> [(&'static str, Value); 13] {
     [
-        ("do_sample", false.into()),
         ("num_beam_groups", 1.into()),
         ("diversity_penalty", 0.0.into()),
         ("encoder_repetition_penalty", 1.0.into()),
@@ -50,6 +54,9 @@ fn without_effect() -> [(&'static str, Value); 11] {
         ("sequence_bias", Value::Null),
         ("exponential_decay_length_penalty", Value::Null),
         ("penalty_alpha", Value::Null),
+        ("typical_p", 1.0.into()),
+        ("epsilon_cutoff", 0.0.into()),
+        ("eta_cutoff", 0.0.into()),
     ]
 }
 
@@ -88,6 +95,10 @@ pub(super) fn parse(json: &[u8], path: &Path, model: &HubConfig) -> Result<Decod
         let what = format!("repetition_penalty = {repetition_penalty} with num_beams above 1");
         return Err(refused(what));
     }
+    let sampling = generation.do_sample.unwrap_or(false);
+    if sampling && generation.num_beams > 1 {
+        return Err(refused("do_sample = true with num_beams above 1".into()));
+    }
     match generation.forced_eos_token_id {
         Some(id) if id != model.eos_token_id => {
             return Err(refused(format!(
@@ -115,6 +126,15 @@ pub(super) fn parse(json: &[u8], path: &Path, model: &HubConfig) -> Result<Decod
         },
         no_repeat_ngram: generation.no_repeat_ngram_size.unwrap_or(0),
         repetition_penalty,
+        sampling,
+        temperature: generation.temperature.unwrap_or(1.0),
+        // Their default counts only where something is drawn.
+        top_k: match generation.top_k {
+            None if sampling => 50,
+            top_k => top_k.unwrap_or(0),
+        },
+        top_p: generation.top_p.unwrap_or(1.0),
+        min_p: generation.min_p.unwrap_or(0.0),
         max_length: longest.unwrap_or(model.max_position_embeddings),
         max_length_ratio: UNLIMITED,
         max_source_length: model.max_position_embeddings,
@@ -144,6 +164,14 @@ pub(super) fn for_transformers(decode: &DecodeConfig, special: SpecialIds) -> Va
         "forced_eos_token_id": eos,
         "pad_token_id": pad,
     });
+    if decode.sampling {
+        settings["num_beams"] = json!(1);
+        settings["do_sample"] = json!(true);
+        settings["temperature"] = json!(decode.temperature);
+        settings["top_k"] = json!(decode.top_k);
+        settings["top_p"] = json!(decode.top_p);
+        settings["min_p"] = json!(decode.min_p);
+    }
     // `generate` and its users expect only what is set.
     let defaults = DecodeConfig::default();
     for (key, value, default) in [

@@ -13,6 +13,7 @@ mod beam;
 mod greedy;
 mod row;
 mod rules;
+mod sample;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,7 @@ pub(crate) use beam::Beam;
 pub(crate) use greedy::Greedy;
 use row::{Logits, Row};
 pub(crate) use rules::{EndAtLimit, MinLength, NoRepeatNgram, RepetitionPenalty, Rule};
+pub(crate) use sample::{Filter, Sample};
 
 use crate::{EarlyStopping, Error, LengthMeasure, Observer, Result};
 

@@ -71,7 +71,7 @@ impl Logits<'_> {
 }
 
 impl<'a> Row<'a> {
-    fn new(logits: &'a [f32]) -> Result<Self> {
+    pub(super) fn new(logits: &'a [f32]) -> Result<Self> {
         let log_sum = log_sum_exp(logits);
         if !log_sum.is_finite() {
             return Err(Error::NotANumber);
@@ -80,6 +80,15 @@ impl<'a> Row<'a> {
             logits: logits.into(),
             log_sum,
         })
+    }
+
+    /// After the rules; `-inf` for a word that they forbid.
+    pub(super) fn logits(&self) -> &[f32] {
+        &self.logits
+    }
+
+    pub(super) fn log_probability(&self, word: u32) -> f64 {
+        f64::from(self.logits[word as usize]) - self.log_sum
     }
 }
 

@@ -1,5 +1,7 @@
 //! What Hugging Face's `generate` finds, from files that `scripts/golden/transformer.py` wrote, and other properties of every search.
 
+mod sampling;
+
 use std::path::PathBuf;
 
 use attend_batch::{Packed, Source};

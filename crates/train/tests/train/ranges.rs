@@ -36,7 +36,7 @@ const ABOVE_ZERO: (&[&str], &[&str]) = (&["1e-300"], &["0", "-1", "inf", "nan"])
 const ABOVE_ZERO_F32: (&[&str], &[&str]) = (&["1e-30"], &["0", "-1", "inf", "nan"]);
 const FACTOR: (&[&str], &[&str]) = (&["0"], &["-0.0000001", "inf", "nan"]);
 
-const ROWS: [Row; 76] = [
+const ROWS: [Row; 81] = [
     row("seed", ANY),
     row("data.batch_tokens", COUNT),
     ("data.max_length", &["2"], &["1"]),
@@ -127,6 +127,11 @@ const ROWS: [Row; 76] = [
     row("decode.min_length_ratio", FACTOR),
     row("decode.no_repeat_ngram", ANY),
     row("decode.repetition_penalty", ABOVE_ZERO_F32),
+    row("decode.temperature", ABOVE_ZERO_F32),
+    row("decode.top_k", ANY),
+    ("decode.top_p", &["1e-30", "1"], &["0", "1.0000001", "nan"]),
+    row("decode.min_p", SHARE),
+    row("decode.seed", ANY),
     ("decode.max_source_length", &["2"], &["1"]),
     row("decode.batch_tokens", COUNT),
 ];
