@@ -11,6 +11,12 @@
 //! | `early_stopping` | when a beam search ends |
 //! | `search/` | greedy and beam search over tokens |
 //! | `links` | which words of a translation come from which words of its source |
+//! | `request` | a line, what is asked of its translation, and the translation |
+//! | `glossary` | finds the terms of a line and their translations |
+//! | `plan` | the search of a line, from the config and its request |
+//! | `prefix` | what a translation begins with |
+//! | `repeats` | finds translations that end in a loop |
+//! | `words` | whole words in text |
 //! | `observer` | watches or cancels translations in progress |
 //! | `translate` | translates lines of text |
 //! | `hub` | makes paths on the Hugging Face Hub local |
@@ -48,6 +54,7 @@ mod error;
 mod evaluate;
 pub mod export;
 mod file;
+mod glossary;
 pub mod heatmap;
 pub mod hub;
 mod huggingface;
@@ -55,11 +62,16 @@ mod links;
 pub mod metrics;
 mod observer;
 mod pieces;
+mod plan;
+mod prefix;
+mod repeats;
+mod request;
 pub mod run;
 mod search;
 mod staging;
 mod translate;
 mod weights;
+mod words;
 
 pub use align::{Aligner, Alignment, Sentence};
 pub use bundle::{
@@ -69,10 +81,12 @@ pub use decode::{DecodeConfig, LengthMeasure};
 pub use early_stopping::EarlyStopping;
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};
+pub use glossary::Glossary;
 pub use huggingface::parse_hub_config;
 pub use links::{AlignWords, Link, Pair};
 pub use observer::Observer;
-pub use translate::{Hypothesis, Request, Translation, Translator};
+pub use request::{Hypothesis, Request, Translation};
+pub use translate::Translator;
 pub use weights::{
     TensorSource, TorchFile, WeightsFile, WeightsIndex, open_weights, parse_tensors,
 };

@@ -2,6 +2,7 @@
 
 pub(crate) mod attend;
 mod chunks;
+mod constraint_args;
 mod decode_args;
 mod drawing;
 pub(crate) mod evaluate;
@@ -12,4 +13,5 @@ pub(crate) mod push;
 pub(crate) mod translate;
 mod warnings;
 
+use constraint_args::ConstraintArgs;
 use decode_args::DecodeArgs;

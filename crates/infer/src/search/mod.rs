@@ -10,10 +10,13 @@
 //! r rows of all sentences, w words of the target vocabulary.
 
 mod beam;
+mod constrained;
 mod greedy;
 mod row;
 mod rules;
 mod sample;
+mod spelling;
+mod term;
 #[cfg(test)]
 mod tests;
 
@@ -24,10 +27,15 @@ use attend_model::{KeptRows, Pass, Step};
 use rayon::prelude::*;
 
 pub(crate) use beam::Beam;
+pub(crate) use constrained::Constrained;
 pub(crate) use greedy::Greedy;
 use row::{Logits, Row};
-pub(crate) use rules::{EndAtLimit, MinLength, NoRepeatNgram, RepetitionPenalty, Rule};
+pub(crate) use rules::{
+    EndAtLimit, Forbid, Forbidden, ForcedPrefix, MinLength, NoRepeatNgram, RepetitionPenalty, Rule,
+};
 pub(crate) use sample::{Filter, Sample};
+pub(crate) use spelling::Spelling;
+pub(crate) use term::{Term, Terms};
 
 use crate::{EarlyStopping, Error, LengthMeasure, Observer, Result};
 

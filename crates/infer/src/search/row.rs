@@ -52,6 +52,9 @@ impl Logits<'_> {
         rules: &[Box<dyn Rule>],
     ) -> Result<Row<'_>> {
         let logits = &self.values[row * self.words..][..self.words];
+        if let Some(word) = rules.iter().find_map(|rule| rule.forces(tokens)) {
+            return Row::only(word, logits);
+        }
         let applying: Vec<_> = rules.iter().filter(|rule| rule.applies(tokens)).collect();
         if applying.is_empty() {
             return Row::new(logits);
@@ -80,6 +83,18 @@ impl<'a> Row<'a> {
             logits: logits.into(),
             log_sum,
         })
+    }
+
+    /// A row that leaves no choice. The word has the probability that it has among the others.
+    fn only(word: u32, logits: &[f32]) -> Result<Self> {
+        let mut row = Row {
+            logits: vec![f32::NEG_INFINITY; logits.len()].into(),
+            log_sum: Row::new(logits)?.log_sum,
+        };
+        if let Some(logit) = logits.get(word as usize) {
+            row.logits.to_mut()[word as usize] = *logit;
+        }
+        Ok(row)
     }
 
     /// After the rules; `-inf` for a word that they forbid.

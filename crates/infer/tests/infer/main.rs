@@ -3,6 +3,7 @@
 mod attend; // attention maps, and the command that draws them
 mod bundle; // reading bundles, complete and damaged
 mod command; // the binary's output, error messages and exit codes
+mod constraints; // prefixes, and phrases that are forbidden or required
 mod fixture; // a tiny bundle with random weights
 mod hardening; // what attacks have found
 mod heatmap; // layout, scripts and escaping of labels
