@@ -20,6 +20,11 @@ pub struct DecodeConfig {
     /// CTranslate2 does; `false` when the best one that has not ended would also rank below all of these if it
     /// ended now; `"never"` when it would do so at any length up to the limit.
     pub early_stopping: EarlyStopping,
+    /// How much it counts against a translation of a beam if tokens of the source have had little attention: this
+    /// times the sum of log(min(attention, 1)) over them (Wu et al. 2016, equation 14) is added to its score. 0 is off.
+    /// It needs a model with attention, and takes time.
+    #[schemars(range(min = 0))]
+    pub coverage_penalty: f32,
     /// Maximum number of tokens in a translation, including `</s>`. At least 2: one token and `</s>`.
     #[schemars(range(min = 2))]
     pub max_length: usize,
@@ -102,6 +107,7 @@ impl Default for DecodeConfig {
             length_penalty: 0.6,
             length_measure: LengthMeasure::Gnmt,
             early_stopping: EarlyStopping::No,
+            coverage_penalty: 0.0,
             max_length: 256,
             max_length_ratio: 3.0,
             min_length: 0,
@@ -148,7 +154,7 @@ mod tests {
         let defaults = DecodeConfig::default();
         assert_eq!(defaults.validate(), Ok(()));
         type Change = fn(&mut DecodeConfig);
-        let changes: [(&str, Change); 14] = [
+        let changes: [(&str, Change); 15] = [
             ("decode.beam", |c| c.beam = 0),
             ("decode.beam", |c| c.beam = 1_000_000),
             ("decode.length_penalty", |c| c.length_penalty = f32::NAN),
@@ -159,6 +165,7 @@ mod tests {
             ("decode.repetition_penalty", |c| {
                 c.repetition_penalty = f32::INFINITY
             }),
+            ("decode.coverage_penalty", |c| c.coverage_penalty = -1.0),
             ("decode.temperature", |c| c.temperature = 0.0),
             ("decode.top_p", |c| c.top_p = 0.0),
             ("decode.top_p", |c| c.top_p = 1.5),

@@ -140,6 +140,7 @@ impl<'a> Planner<'a> {
             length_penalty: config.length_penalty,
             length_measure: config.length_measure,
             early_stopping: config.early_stopping,
+            coverage_penalty: config.coverage_penalty,
             limit: plan.limit,
         };
         let strategy: Box<dyn Strategy> = if config.sampling {

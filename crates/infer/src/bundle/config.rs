@@ -125,6 +125,7 @@ pub struct GenerationConfig {
 #[serde(default)]
 struct Options {
     early_stopping: EarlyStopping,
+    coverage_penalty: f32,
     /// Theirs counts the start token and not `</s>`, so that the number is the same.
     min_length: usize,
     min_length_ratio: f32,
@@ -143,6 +144,7 @@ impl Options {
     fn new(decode: &DecodeConfig) -> Self {
         Self {
             early_stopping: decode.early_stopping,
+            coverage_penalty: decode.coverage_penalty,
             min_length: decode.min_length,
             min_length_ratio: decode.min_length_ratio,
             no_repeat_ngram_size: decode.no_repeat_ngram,
@@ -214,6 +216,7 @@ impl GenerationConfig {
             max_source_length: generation.max_source_length,
             batch_tokens: generation.batch_tokens,
             early_stopping: options.early_stopping,
+            coverage_penalty: options.coverage_penalty,
             min_length: options.min_length,
             min_length_ratio: options.min_length_ratio,
             no_repeat_ngram: options.no_repeat_ngram_size,

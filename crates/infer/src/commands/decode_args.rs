@@ -33,6 +33,11 @@ pub(super) struct DecodeArgs {
     #[arg(long, value_name = "true|false|never")]
     early_stopping: Option<EarlyStopping>,
 
+    /// Rank translations of a beam lower that attend little to tokens of the source: B times the sum of
+    /// log(min(attention, 1)) is added to their score; 0 is off
+    #[arg(long, value_name = "B")]
+    coverage_penalty: Option<f32>,
+
     /// Maximum number of tokens in a translation, including `</s>`
     #[arg(long, value_name = "N")]
     max_length: Option<usize>,
@@ -103,10 +108,11 @@ impl DecodeArgs {
         config.sampling |= self.sample;
         // Who asks for a search wants no samples, whatever the model's config says.
         config.sampling &= !self.greedy && self.beam.is_none();
-        self.check_sampling(&config)?;
+        self.check_effects(&config)?;
         set(&mut config.length_penalty, self.length_penalty);
         set(&mut config.length_measure, self.length_measure);
         set(&mut config.early_stopping, self.early_stopping);
+        set(&mut config.coverage_penalty, self.coverage_penalty);
         set(&mut config.max_length, self.max_length);
         set(&mut config.max_length_ratio, self.max_length_ratio);
         set(&mut config.min_length, self.min_length);
@@ -127,7 +133,13 @@ impl DecodeArgs {
     }
 
     /// Refuses options that would have no effect.
-    fn check_sampling(&self, config: &DecodeConfig) -> Result<()> {
+    fn check_effects(&self, config: &DecodeConfig) -> Result<()> {
+        if self.coverage_penalty.is_some() && (config.sampling || config.beam < 2) {
+            return Err(Error::Usage {
+                message: "--coverage-penalty has no effect: there is no beam to rank".into(),
+                hint: "add --beam 4".into(),
+            });
+        }
         let options = [
             ("--temperature", self.temperature.is_some()),
             ("--top-k", self.top_k.is_some()),

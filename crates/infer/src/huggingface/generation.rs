@@ -199,12 +199,13 @@ pub(super) fn for_transformers(decode: &DecodeConfig, special: SpecialIds) -> Va
 }
 
 /// What can be said of these settings there: length is counted in tokens, and has no limit that depends on the
-/// source; the penalty of repetitions is the same in greedy search only.
+/// source; there is no coverage penalty, and that of repetitions is the same in greedy search only.
 pub(crate) fn expressible(decode: &DecodeConfig) -> DecodeConfig {
     DecodeConfig {
         length_measure: LengthMeasure::Tokens,
         max_length_ratio: UNLIMITED,
         min_length_ratio: 0.0,
+        coverage_penalty: 0.0,
         repetition_penalty: match decode.beam {
             0 | 1 => decode.repetition_penalty,
             _ => 1.0,

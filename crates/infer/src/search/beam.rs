@@ -1,5 +1,5 @@
 use super::row::{Candidate, Row, likeliest};
-use super::{Criteria, Found, Next, Strategy};
+use super::{Coverage, Criteria, Found, Next, Strategy};
 use crate::EarlyStopping;
 
 /// Beam search as Hugging Face's `generate` does it, with each `early_stopping`. With `true`, this is also the
@@ -18,6 +18,7 @@ pub(crate) struct Beam {
 struct Running {
     tokens: Vec<u32>,
     sum: f64,
+    coverage: Coverage,
 }
 
 impl Beam {
@@ -50,9 +51,15 @@ impl Beam {
         tokens
     }
 
+    fn coverage(&self, candidate: &Candidate, rows: &[Row]) -> Coverage {
+        let before = &self.running[candidate.row].coverage;
+        before.plus(rows[candidate.row].attention())
+    }
+
     /// Keeps the `width` best; of equals, those that came first.
-    fn end(&mut self, candidate: &Candidate) {
-        let found = self.criteria.found(self.extended(candidate), candidate.sum);
+    fn end(&mut self, candidate: &Candidate, rows: &[Row]) {
+        let (tokens, coverage) = (self.extended(candidate), self.coverage(candidate, rows));
+        let found = self.criteria.found_with(tokens, candidate.sum, &coverage);
         let place = self.finished.partition_point(|f| f.score >= found.score);
         self.finished.insert(place, found);
         self.finished.truncate(self.width);
@@ -61,7 +68,7 @@ impl Beam {
     /// Whether `width` hypotheses have ended and, unless stopping early, the likeliest running one cannot beat
     /// the worst of these. What it can reach is what Hugging Face takes for it: its score if it ended now, although
     /// a longer continuation might still win; and if stopping early is never wanted, its score at the length that
-    /// is best for it.
+    /// is best for it. It may still attend to all of the source.
     fn is_over(&self) -> bool {
         let Some(best) = self.running.first() else {
             return true; // a vocabulary so small that everything has ended
@@ -85,6 +92,10 @@ impl Strategy for Beam {
         &self.running[row].tokens
     }
 
+    fn reads_attention(&self) -> bool {
+        self.criteria.coverage_penalty != 0.0
+    }
+
     fn advance(&mut self, rows: &[Row]) -> Next {
         self.length += 1;
         let at_limit = self.length >= self.criteria.limit;
@@ -92,7 +103,7 @@ impl Strategy for Beam {
         // An end that is not among the best `width` is dropped, else short translations would fill the list.
         for candidate in candidates.iter().take(self.width) {
             if at_limit || candidate.token == self.criteria.eos {
-                self.end(candidate);
+                self.end(candidate, rows);
             }
         }
         if at_limit {
@@ -103,6 +114,7 @@ impl Strategy for Beam {
         let running = open.iter().map(|candidate| Running {
             tokens: self.extended(candidate),
             sum: candidate.sum,
+            coverage: self.coverage(candidate, rows),
         });
         self.running = running.collect();
         if self.is_over() {

@@ -2,7 +2,7 @@ use std::collections::HashSet;
 
 use super::row::{Candidate, Row, likeliest};
 use super::term::{Standing, Terms};
-use super::{Criteria, Found, Next, Strategy};
+use super::{Coverage, Criteria, Found, Next, Strategy};
 use crate::EarlyStopping;
 use crate::words::joins;
 
@@ -32,6 +32,7 @@ struct Running {
     tokens: Vec<u32>,
     sum: f64,
     standing: Standing,
+    coverage: Coverage,
 }
 
 impl Constrained {
@@ -97,16 +98,17 @@ impl Constrained {
         best.max_by(|&a, &b| logit(a).total_cmp(&logit(b)).then(b.cmp(&a)))
     }
 
-    fn extended(&self, candidate: &Candidate) -> Running {
-        let mut tokens = self.running[candidate.row].tokens.clone();
-        tokens.push(candidate.token);
+    fn extended(&self, candidate: &Candidate, rows: &[Row]) -> Running {
+        let before = &self.running[candidate.row];
+        let tokens = [&*before.tokens, &[candidate.token]].concat();
         let standing = if candidate.token == self.criteria.eos {
-            self.running[candidate.row].standing.clone()
+            before.standing.clone()
         } else {
             self.terms.standing(&tokens)
         };
         Running {
             standing,
+            coverage: before.coverage.plus(rows[candidate.row].attention()),
             sum: candidate.sum,
             tokens,
         }
@@ -119,7 +121,13 @@ impl Constrained {
     fn end(&mut self, hypothesis: Running) {
         let met = hypothesis.standing.met;
         let all = self.has_all(&hypothesis);
-        let found = self.criteria.found(hypothesis.tokens, hypothesis.sum);
+        let Running {
+            tokens,
+            sum,
+            coverage,
+            ..
+        } = hypothesis;
+        let found = self.criteria.found_with(tokens, sum, &coverage);
         if !all {
             self.partial.push((met, found));
             return;
@@ -151,13 +159,17 @@ impl Strategy for Constrained {
         &self.running[row].tokens
     }
 
+    fn reads_attention(&self) -> bool {
+        self.criteria.coverage_penalty != 0.0
+    }
+
     fn advance(&mut self, rows: &[Row]) -> Next {
         self.length += 1;
         let at_limit = self.length >= self.criteria.limit;
         let eos = self.criteria.eos;
         let candidates = self.candidates(rows);
         let extended = candidates.iter().map(|candidate| {
-            let hypothesis = self.extended(candidate);
+            let hypothesis = self.extended(candidate, rows);
             (candidate.row, candidate.token, hypothesis)
         });
         // Ends without all terms are left for the limit.

@@ -19,6 +19,8 @@ pub(super) struct Logits<'a> {
 pub(crate) struct Row<'a> {
     logits: Cow<'a, [f32]>,
     log_sum: f64,
+    /// What the hypothesis attends to in the source when it predicts the word; empty if nobody asks.
+    attention: &'a [f32],
 }
 
 /// A row with its next token, and the log-probability of all its tokens then.
@@ -69,6 +71,7 @@ impl Logits<'_> {
         Ok(Row {
             log_sum: log_sum_exp(&logits),
             logits: logits.into(),
+            attention: &[],
         })
     }
 }
@@ -82,6 +85,7 @@ impl<'a> Row<'a> {
         Ok(Self {
             logits: logits.into(),
             log_sum,
+            attention: &[],
         })
     }
 
@@ -90,11 +94,20 @@ impl<'a> Row<'a> {
         let mut row = Row {
             logits: vec![f32::NEG_INFINITY; logits.len()].into(),
             log_sum: Row::new(logits)?.log_sum,
+            attention: &[],
         };
         if let Some(logit) = logits.get(word as usize) {
             row.logits.to_mut()[word as usize] = *logit;
         }
         Ok(row)
+    }
+
+    pub(super) fn with(self, attention: &'a [f32]) -> Self {
+        Self { attention, ..self }
+    }
+
+    pub(super) fn attention(&self) -> &[f32] {
+        self.attention
     }
 
     /// After the rules; `-inf` for a word that they forbid.

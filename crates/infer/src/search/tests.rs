@@ -1,5 +1,6 @@
 //! What Hugging Face's `generate` finds, from files that `scripts/golden/transformer.py` wrote, and other properties of every search.
 
+mod coverage;
 mod sampling;
 
 use std::path::PathBuf;
@@ -84,6 +85,7 @@ fn criteria(limit: usize) -> Criteria {
         length_penalty: 1.0,
         length_measure: LengthMeasure::Tokens,
         early_stopping: EarlyStopping::No,
+        coverage_penalty: 0.0,
         limit,
     }
 }
@@ -192,6 +194,7 @@ fn check_golden(early_stopping: EarlyStopping, cases: usize) {
                 length_penalty: case.length_penalty,
                 length_measure: LengthMeasure::Tokens,
                 early_stopping,
+                coverage_penalty: 0.0,
                 limit: golden.max_new_tokens,
             };
             let last = if case.forced_eos {

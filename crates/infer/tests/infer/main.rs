@@ -10,6 +10,7 @@ mod heatmap; // layout, scripts and escaping of labels
 #[cfg(feature = "hub")]
 mod hub; // models on the Hugging Face Hub
 mod marian; // models of transformers, read and written
+mod search_options; // each option of search, wherever it is set
 mod torch; // files of torch.save, whole, damaged and hostile
 mod translate; // translating and evaluating lines
 mod weights; // the weights of a folder, in one file or in shards

@@ -36,7 +36,7 @@ const ABOVE_ZERO: (&[&str], &[&str]) = (&["1e-300"], &["0", "-1", "inf", "nan"])
 const ABOVE_ZERO_F32: (&[&str], &[&str]) = (&["1e-30"], &["0", "-1", "inf", "nan"]);
 const FACTOR: (&[&str], &[&str]) = (&["0"], &["-0.0000001", "inf", "nan"]);
 
-const ROWS: [Row; 81] = [
+const ROWS: [Row; 82] = [
     row("seed", ANY),
     row("data.batch_tokens", COUNT),
     ("data.max_length", &["2"], &["1"]),
@@ -121,6 +121,7 @@ const ROWS: [Row; 81] = [
     row("train.adam.weight_decay", FACTOR),
     ("decode.beam", &["1", "1000"], &["0", "1001"]),
     ("decode.length_penalty", &["-1e30", "1e30"], &["inf", "nan"]),
+    row("decode.coverage_penalty", FACTOR),
     ("decode.max_length", &["2"], &["1"]),
     row("decode.max_length_ratio", FACTOR),
     row("decode.min_length", ANY),
