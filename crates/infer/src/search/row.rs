@@ -65,11 +65,17 @@ impl Logits<'_> {
         if logits.iter().any(|logit| logit.is_nan()) {
             return Err(Error::NotANumber);
         }
-        for rule in applying {
+        let (pruning, changing): (Vec<_>, Vec<_>) =
+            applying.into_iter().partition(|rule| rule.prunes());
+        for rule in changing {
+            rule.apply(tokens, &mut logits);
+        }
+        let log_sum = log_sum_exp(&logits);
+        for rule in pruning {
             rule.apply(tokens, &mut logits);
         }
         Ok(Row {
-            log_sum: log_sum_exp(&logits),
+            log_sum,
             logits: logits.into(),
             attention: &[],
         })

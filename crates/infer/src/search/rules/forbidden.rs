@@ -111,6 +111,10 @@ impl Forbid {
 }
 
 impl Rule for Forbid {
+    fn prunes(&self) -> bool {
+        true
+    }
+
     fn applies(&self, _: &[u32]) -> bool {
         !self.forbidden.phrases.is_empty()
     }

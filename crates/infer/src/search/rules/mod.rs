@@ -22,10 +22,17 @@ pub(crate) trait Rule: Send + Sync {
         None
     }
 
+    /// Whether it only forbids words, and leaves the others the probabilities that they had. A hypothesis that must
+    /// leave its path is then as unlikely as it is to the model, and gives way to others. Otherwise probabilities
+    /// are normalised after it.
+    fn prunes(&self) -> bool {
+        false
+    }
+
     /// Whether it changes anything for this hypothesis, given its tokens so far. Logits are copied only if it
     /// does.
     fn applies(&self, tokens: &[u32]) -> bool;
 
-    /// Changes the logits of the next word. `-inf` forbids a word. Probabilities are normalised afterwards.
+    /// Changes the logits of the next word. `-inf` forbids a word.
     fn apply(&self, tokens: &[u32], logits: &mut [f32]);
 }

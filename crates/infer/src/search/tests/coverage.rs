@@ -4,8 +4,8 @@ use super::*;
 
 /// What the penalty adds to the score of a translation, from its attention under teacher forcing.
 fn penalty(model: &dyn Seq2Seq, source: &[u32], tokens: &[u32]) -> f64 {
-    let source = Packed::of_sentences(&[source]).into();
-    let target = Packed::of_sentences(&[tokens]);
+    let source = Packed::of_sentences([source]).into();
+    let target = Packed::of_sentences([tokens]);
     let maps = model.attention(&source, &target, Kernels::Fused).unwrap();
     let cross = maps.iter().filter(|map| map.place == Place::Cross);
     let last = cross.clone().map(|map| map.layer).max().unwrap();
