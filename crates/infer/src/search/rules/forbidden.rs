@@ -124,7 +124,7 @@ impl Rule for Forbid {
         let pieces = forbidden.spelling.words();
         let text = forbidden.spelling.text(tokens);
         let goes_on = tokens.len() + 2 < self.limit;
-        if text.ends_with(INCOMPLETE) {
+        if forbidden.spelling.may_change(tokens, &text) {
             return self.apply_to_each(tokens, logits, goes_on);
         }
         let end = forbidden.end_of(&text);
@@ -152,6 +152,97 @@ impl Rule for Forbid {
                 }
             }
             logits[self.eos as usize] = f32::NEG_INFINITY;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use attend_data::{Corpus, TokenizerConfig, Tokenizers};
+
+    const LIMIT: usize = 9;
+
+    /// Random texts under the rule, of any tokens that it allows: none has a phrase, and no token was forbidden after
+    /// which the text has none.
+    #[test]
+    fn what_the_rule_allows_never_has_a_phrase_and_what_it_forbids_does() {
+        let lines = || {
+            vec![
+                "Ein Hund, ein Haus.".to_string(),
+                "zwei  Hunde – schön!".into(),
+            ]
+        };
+        let corpus = Corpus::new(lines(), lines()).unwrap();
+        let phrases = [
+            "e",
+            "Hund",
+            "n",
+            "Ein Hund",
+            "ö",
+            "s.",
+            "–",
+            "zwei Hunde",
+            "ei n",
+            "sch",
+        ];
+        let phrases = phrases.map(String::from);
+        for byte_fallback in [false, true] {
+            let config = TokenizerConfig {
+                vocab_size: if byte_fallback { 330 } else { 60 },
+                byte_fallback,
+                ..TokenizerConfig::default()
+            };
+            let tokenizers = Tokenizers::train(&config, &corpus, &()).unwrap();
+            let (target, eos) = (tokenizers.target(), tokenizers.target().eos());
+            let spelling = Arc::new(Spelling::new(target).unwrap());
+            let forbidden = Arc::new(Forbidden::new(spelling, &phrases));
+            let rule = Forbid {
+                forbidden: forbidden.clone(),
+                eos,
+                limit: LIMIT,
+            };
+            let mut state = 1u64;
+            let (mut forbidden_words, mut ends) = (0, 0);
+            let mut stuck = 0;
+            'walks: for walk in 0..400 {
+                let mut tokens: Vec<u32> = Vec::new();
+                while tokens.len() + 1 < LIMIT && tokens.last() != Some(&eos) {
+                    let mut logits = vec![0.0; target.pad() as usize];
+                    rule.apply(&tokens, &mut logits);
+                    let (mut allowed, mut refused) = (Vec::new(), Vec::new());
+                    for (word, logit) in (0..).zip(logits) {
+                        match logit == 0.0 {
+                            true => allowed.push(word),
+                            false => refused.push(word),
+                        }
+                    }
+                    if walk < 50 {
+                        forbidden_words += refused.len();
+                        for word in refused {
+                            let text = target.decode(&[&*tokens, &[word]].concat()).unwrap();
+                            assert!(forbidden.found_in(&text).is_some(), "{text:?}");
+                        }
+                    }
+                    // After a phrase and a part of a character, at the limit.
+                    if allowed.is_empty() {
+                        stuck += 1;
+                        continue 'walks;
+                    }
+                    state = state
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1);
+                    tokens.push(allowed[(state >> 33) as usize % allowed.len()]);
+                }
+                ends += usize::from(tokens.last() == Some(&eos));
+                let text = target.decode(&tokens).unwrap();
+                assert_eq!(forbidden.found_in(&text), None, "{text:?} {tokens:?}");
+            }
+            assert!(
+                forbidden_words > 500 && ends > 5,
+                "{forbidden_words} {ends}"
+            );
+            assert!(stuck < 40 && (byte_fallback || stuck == 0), "{stuck}");
         }
     }
 }
