@@ -3,7 +3,7 @@
 With fixed seeds, it writes:
 
     crates/model/tests/golden/{post_norm,pre_norm,swish_untied}.{safetensors,json}
-    crates/infer/tests/golden/{beam,beam_early}.json
+    crates/infer/tests/golden/{beam,beam_early,beam_never}.json
 
 README.md in this folder describes how to run it and the contents of the files.
 
@@ -367,6 +367,7 @@ LENGTH_PENALTIES = [0.0, 0.6, 1.0, 2.0]
 # The last two: whether eos is forced at the end, and early stopping.
 SEARCHES = list(itertools.product(BEAMS, LENGTH_PENALTIES, [False, True], [False]))
 EARLY_SEARCHES = list(itertools.product(BEAMS[1:], [0.6, 2.0], [False, True], [True]))
+NEVER_SEARCHES = list(itertools.product(BEAMS[1:], [-0.5, 0.6, 2.0], [False, True], ["never"]))
 EXTRA_LENGTHS = [2, 4, 6, 8, 10, 3, 5, 9, 7, 11]
 
 
@@ -458,20 +459,21 @@ def beam_search(next_token, beams, penalty, forced_eos, early):
         running = open_[:beams]
         margin = min(margin, open_[beams - 1][1] - open_[beams][1])
         # Stop when there are k finished hypotheses and, unless stopping early, the best running one, if it
-        # ended now, would not score higher than the worst of them.
+        # ended now, would not score higher than the worst of them. "never" lets it end at the best length.
         if len(finished) == beams:
-            if early:
+            if early is True:
                 break
-            slack = running[0][1] / length**penalty - finished[-1][1]
+            end = MAX_NEW_TOKENS if early == "never" and penalty > 0.0 else length
+            slack = running[0][1] / end**penalty - finished[-1][1]
             margin = min(margin, abs(slack))
             if slack <= 0.0:
                 break
     return finished, margin
 
 
-def closest_decision(next_token):
+def closest_decision(next_token, searches=SEARCHES):
     # A search that stops early makes the first decisions of the one that does not.
-    return min(beam_search(next_token, *search)[1] for search in SEARCHES)
+    return min(beam_search(next_token, *search)[1] for search in searches)
 
 
 def write_beam_golden(model, source_rows):
@@ -492,6 +494,10 @@ def write_beam_golden(model, source_rows):
 
     write_searches("beam", SEARCHES, model, oracles, margin)
     write_searches("beam_early", EARLY_SEARCHES, model, oracles, margin)
+    # A search that never stops early makes decisions that the others do not come to.
+    oracles = [oracle for oracle in oracles if closest_decision(oracle, NEVER_SEARCHES) > 5e-5]
+    margin = min(closest_decision(oracle, NEVER_SEARCHES) for oracle in oracles)
+    write_searches("beam_never", NEVER_SEARCHES, model, oracles, margin)
 
 
 def write_searches(name, searches, model, oracles, margin):
@@ -514,7 +520,8 @@ def write_searches(name, searches, model, oracles, margin):
         hypotheses = [[{"tokens": t, "score": round(s, 6)} for t, s in result] for result in results]
         cases.append((case, hypotheses))
     early = searches[0][-1]
-    assert error < 2e-5 < margin and unfinished > 0 and (stopped > 0) == early, (error, margin, unfinished, stopped)
+    others = early is not False
+    assert error < 2e-5 < margin and unfinished > 0 and (stopped > 0) == others, (error, margin, unfinished, stopped)
 
     head = {"model": "post_norm", "eos": EOS, "pad": pad, "max_new_tokens": MAX_NEW_TOKENS}
     # One line per source and per list of hypotheses, for a short file with readable diffs.

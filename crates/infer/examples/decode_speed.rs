@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use attend_cli::ComputeArgs;
 use attend_data::Lines;
-use attend_infer::{Bundle, DecodeConfig, LengthMeasure, Translator};
+use attend_infer::{Bundle, DecodeConfig, EarlyStopping, LengthMeasure, Translator};
 use attend_model::Packing;
 use clap::Parser;
 use serde_json::json;
@@ -29,7 +29,7 @@ struct Args {
     #[arg(long, default_value_t = 1)]
     beam: usize,
 
-    /// Tokens of each translation, or `natural`
+    /// Tokens of each translation, without `</s>`, or `natural`
     #[arg(long, default_value = "natural")]
     length: String,
 
@@ -62,12 +62,13 @@ fn main() -> anyhow::Result<()> {
         beam: args.beam,
         length_penalty: 1.0,
         length_measure: LengthMeasure::Tokens,
-        early_stopping: true,
+        early_stopping: EarlyStopping::Yes,
         batch_tokens: usize::MAX,
         ..bundle.decode.clone()
     };
-    if let Ok(length) = args.length.parse() {
-        decode.max_length = length;
+    if let Ok(length) = args.length.parse::<usize>() {
+        decode.min_length = length + 1; // with `</s>`
+        decode.max_length = length + 1;
         decode.max_length_ratio = 1e6;
     }
     let lines = Lines::open(&args.input)?.collect::<Result<Vec<_>, _>>()?;

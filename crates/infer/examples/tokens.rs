@@ -46,7 +46,7 @@ fn main() -> anyhow::Result<()> {
     let bundle = Bundle::open(&args.model, &device)?;
     let mut decode = bundle.decode.clone();
     decode.beam = args.beam;
-    decode.early_stopping = args.early_stopping;
+    decode.early_stopping = args.early_stopping.into();
     decode.max_length = args.max_length;
     decode.max_length_ratio = 1e6;
     decode.length_penalty = args.length_penalty;

@@ -2,6 +2,8 @@ use attend_config::{ConfigError, check_ranges};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::EarlyStopping;
+
 /// `[decode]`: how a trained model translates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -15,8 +17,14 @@ pub struct DecodeConfig {
     /// How the length of a translation is measured for `length_penalty`.
     pub length_measure: LengthMeasure,
     /// When beam search stops: `true` as soon as `beam` translations have ended, which is faster and what
-    /// CTranslate2 does; `false` when the best one that has not ended would also rank below all of these.
-    pub early_stopping: bool,
+    /// CTranslate2 does; `false` when the best one that has not ended would also rank below all of these if it
+    /// ended now; `"never"` when it would do so at any length up to the limit.
+    pub early_stopping: EarlyStopping,
+    /// How much it counts against a translation of a beam if tokens of the source have had little attention: this
+    /// times the sum of log(min(attention, 1)) over them (Wu et al. 2016, equation 14) is added to its score. 0 is off.
+    /// It needs a model with attention, and takes time.
+    #[schemars(range(min = 0))]
+    pub coverage_penalty: f32,
     /// Maximum number of tokens in a translation, including `</s>`. At least 2: one token and `</s>`.
     #[schemars(range(min = 2))]
     pub max_length: usize,
@@ -24,6 +32,40 @@ pub struct DecodeConfig {
     /// model that does not predict `</s>` then stops before `max_length`.
     #[schemars(range(min = 0))]
     pub max_length_ratio: f32,
+    /// Minimum number of tokens in a translation, including `</s>`. Where it is more than the maximum, the
+    /// maximum counts.
+    #[schemars(range(min = 0))]
+    pub min_length: usize,
+    /// A sentence of n source tokens has a translation of at least n times this many tokens.
+    #[schemars(range(min = 0))]
+    pub min_length_ratio: f32,
+    /// No sequence of this many tokens is in a translation twice. 0 is off.
+    #[schemars(range(min = 0))]
+    pub no_repeat_ngram: usize,
+    /// The logit of a token that the translation has already is divided by this if it is positive, and
+    /// multiplied by it if it is negative (Keskar et al. 2019). 1 is off.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub repetition_penalty: f32,
+    /// Draws each token from the model's probabilities instead of searching for the likeliest translation. `beam`
+    /// and what belongs to it has no effect then. The temperature is applied first, then `top_k`, `top_p` and
+    /// `min_p`, each to what the one before left.
+    pub sampling: bool,
+    /// What logits are divided by before a token is drawn. Below 1 favours likely tokens.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub temperature: f32,
+    /// Only this many of the likeliest tokens are drawn. 0 is off.
+    #[schemars(range(min = 0))]
+    pub top_k: usize,
+    /// Only the likeliest tokens that together have at least this probability are drawn (Holtzman et al. 2020).
+    /// 1 is off.
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
+    pub top_p: f32,
+    /// Only tokens are drawn that have at least this share of the likeliest one's probability. 0 is off.
+    #[schemars(range(min = 0, max = 1))]
+    pub min_p: f32,
+    /// Sampling draws the same translations for the same seed and line number, whatever is translated with them.
+    #[schemars(range(min = 0))]
+    pub seed: u64,
     /// Maximum number of tokens of a source line, including `</s>`. Of a longer line only the beginning is
     /// translated, with a warning: the time for a line grows with the square of its length. At least 2.
     #[schemars(range(min = 2))]
@@ -64,9 +106,20 @@ impl Default for DecodeConfig {
             beam: 4,
             length_penalty: 0.6,
             length_measure: LengthMeasure::Gnmt,
-            early_stopping: false,
+            early_stopping: EarlyStopping::No,
+            coverage_penalty: 0.0,
             max_length: 256,
             max_length_ratio: 3.0,
+            min_length: 0,
+            min_length_ratio: 0.0,
+            no_repeat_ngram: 0,
+            repetition_penalty: 1.0,
+            sampling: false,
+            temperature: 1.0,
+            top_k: 0,
+            top_p: 1.0,
+            min_p: 0.0,
+            seed: 0,
             max_source_length: 1024,
             batch_tokens: 4096,
         }
@@ -84,6 +137,12 @@ impl DecodeConfig {
         let by_ratio = source_tokens as f64 * f64::from(self.max_length_ratio);
         self.max_length.min((by_ratio as usize).saturating_add(10))
     }
+
+    /// Minimum number of tokens in a translation of this many source tokens, including `</s>`.
+    pub(crate) fn least(&self, source_tokens: usize) -> usize {
+        let by_ratio = source_tokens as f64 * f64::from(self.min_length_ratio);
+        self.min_length.max(by_ratio.ceil() as usize)
+    }
 }
 
 #[cfg(test)]
@@ -95,12 +154,22 @@ mod tests {
         let defaults = DecodeConfig::default();
         assert_eq!(defaults.validate(), Ok(()));
         type Change = fn(&mut DecodeConfig);
-        let changes: [(&str, Change); 7] = [
+        let changes: [(&str, Change); 15] = [
             ("decode.beam", |c| c.beam = 0),
             ("decode.beam", |c| c.beam = 1_000_000),
             ("decode.length_penalty", |c| c.length_penalty = f32::NAN),
             ("decode.max_length", |c| c.max_length = 1),
             ("decode.max_length_ratio", |c| c.max_length_ratio = -1.0),
+            ("decode.min_length_ratio", |c| c.min_length_ratio = -1.0),
+            ("decode.repetition_penalty", |c| c.repetition_penalty = 0.0),
+            ("decode.repetition_penalty", |c| {
+                c.repetition_penalty = f32::INFINITY
+            }),
+            ("decode.coverage_penalty", |c| c.coverage_penalty = -1.0),
+            ("decode.temperature", |c| c.temperature = 0.0),
+            ("decode.top_p", |c| c.top_p = 0.0),
+            ("decode.top_p", |c| c.top_p = 1.5),
+            ("decode.min_p", |c| c.min_p = 1.5),
             ("decode.max_source_length", |c| c.max_source_length = 1),
             ("decode.batch_tokens", |c| c.batch_tokens = 0),
         ];
@@ -120,5 +189,15 @@ mod tests {
     fn a_translation_is_limited_by_its_source_and_by_max_length() {
         let config = DecodeConfig::default();
         assert_eq!([1, 10, 100].map(|n| config.limit(n)), [13, 40, 256]);
+    }
+
+    #[test]
+    fn a_translation_has_at_least_the_larger_of_two_minima() {
+        let config = DecodeConfig {
+            min_length: 4,
+            min_length_ratio: 0.25,
+            ..DecodeConfig::default()
+        };
+        assert_eq!([1, 16, 17, 100].map(|n| config.least(n)), [4, 4, 5, 25]);
     }
 }

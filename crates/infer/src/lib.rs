@@ -8,11 +8,18 @@
 //! | `ctranslate2/` | writes and reads the files of CTranslate2 |
 //! | `run/` | reads and verifies the folder of a run |
 //! | `decode` | the `[decode]` section of the config |
+//! | `early_stopping` | when a beam search ends |
 //! | `search/` | greedy and beam search over tokens |
 //! | `ensemble` | several models that translate together |
 //! | `score` | the log-probabilities of given translations |
 //! | `links/` | which words of a translation come from which words of its source |
 //! | `document/` | lines of text, long, marked up or of several sentences, to requests for a translator and back |
+//! | `request` | a line, what is asked of its translation, and the translation |
+//! | `glossary` | finds the terms of a line and their translations |
+//! | `plan` | the search of a line, from the config and its request |
+//! | `prefix` | what a translation begins with |
+//! | `repeats` | finds translations that end in a loop |
+//! | `words` | whole words in text |
 //! | `observer` | watches or cancels translations in progress |
 //! | `translate` | translates lines of text |
 //! | `hub` | makes paths on the Hugging Face Hub local |
@@ -46,11 +53,13 @@ mod bundle;
 pub mod ctranslate2;
 mod decode;
 pub mod document;
+mod early_stopping;
 mod ensemble;
 mod error;
 mod evaluate;
 pub mod export;
 mod file;
+mod glossary;
 pub mod heatmap;
 pub mod hub;
 mod huggingface;
@@ -58,12 +67,17 @@ mod links;
 pub mod metrics;
 mod observer;
 mod pieces;
+mod plan;
+mod prefix;
+mod repeats;
+mod request;
 pub mod run;
 mod score;
 mod search;
 mod staging;
 mod translate;
 mod weights;
+mod words;
 
 pub use align::{Aligner, Alignment, Sentence};
 pub use bundle::{
@@ -71,14 +85,17 @@ pub use bundle::{
     sha256, vocabularies,
 };
 pub use decode::{DecodeConfig, LengthMeasure};
+pub use early_stopping::EarlyStopping;
 pub use ensemble::{Ensemble, Models};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};
+pub use glossary::Glossary;
 pub use huggingface::parse_hub_config;
 pub use links::{AlignWords, Heads, Judged, Link, Pair, WordAligner, lexical_links};
 pub use observer::Observer;
+pub use request::{Hypothesis, Request, Translation};
 pub use score::{Scored, Scorer};
-pub use translate::{Hypothesis, Request, Translation, Translator};
+pub use translate::Translator;
 pub use weights::{
     TensorSource, TorchFile, WeightsFile, WeightsIndex, open_weights, parse_tensors,
 };

@@ -138,6 +138,7 @@ impl<'a> Scorer<'a> {
             length_penalty: self.config.length_penalty,
             length_measure: self.config.length_measure,
             early_stopping: self.config.early_stopping,
+            coverage_penalty: 0.0,
             limit: usize::MAX,
         };
         Scored {

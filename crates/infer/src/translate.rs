@@ -3,81 +3,19 @@ use attend_data::{Tokenizers, batches_by_length};
 use attend_model::{Kernels, Pass, Step};
 use attend_ops::on_pool;
 
-use crate::search::{Beam, Criteria, EndAtLimit, Found, Greedy, Search, Strategy, search};
-use crate::{DecodeConfig, Observer, Result};
+use crate::plan::{Plan, Planner, missing};
+use crate::prefix::Prefix;
+use crate::repeats::repeats;
+use crate::search::{Found, search};
+use crate::{DecodeConfig, Hypothesis, Observer, Request, Result, Translation};
 
 /// Text in, text out.
 pub struct Translator<'a> {
     model: &'a dyn Step,
     tokenizers: &'a Tokenizers,
-    config: &'a DecodeConfig,
+    planner: Planner<'a>,
     pass: Pass,
     observer: &'a dyn Observer,
-}
-
-/// A line to translate, and what is asked of its translation alone.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request {
-    pub text: String,
-    /// The line's number: random draws depend on it, and on nothing else of the input.
-    pub number: u64,
-    /// What the translation begins with.
-    pub prefix: Option<String>,
-    /// Phrases that the translation must have.
-    pub terms: Vec<String>,
-}
-
-impl Request {
-    pub fn new(number: u64, text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            number,
-            ..Self::default()
-        }
-    }
-}
-
-/// What a line was translated to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Translation {
-    /// Best first, never empty.
-    pub hypotheses: Vec<Hypothesis>,
-    /// Whether the best ended because of `decode.max_length` or `max_length_ratio`, not by itself.
-    pub cut: bool,
-    /// Tokens of the source line, `</s>` included. If these are more than `decode.max_source_length`,
-    /// only so many were translated.
-    pub source_tokens: usize,
-}
-
-/// One translation of a line.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hypothesis {
-    /// One line, without a line break.
-    pub text: String,
-    /// As the model gave them, `</s>` included; none for an empty line.
-    pub tokens: Vec<u32>,
-    /// Log-probability, divided as `decode.length_measure` and `decode.length_penalty` say.
-    pub score: f32,
-}
-
-impl Translation {
-    /// The best translation.
-    pub fn text(&self) -> &str {
-        &self.hypotheses[0].text
-    }
-
-    /// Of a line with nothing to translate.
-    fn empty() -> Self {
-        Self {
-            hypotheses: vec![Hypothesis {
-                text: String::new(),
-                tokens: Vec::new(),
-                score: 0.0,
-            }],
-            cut: false,
-            source_tokens: 1,
-        }
-    }
 }
 
 impl<'a> Translator<'a> {
@@ -87,14 +25,32 @@ impl<'a> Translator<'a> {
         config: &'a DecodeConfig,
         kernels: Kernels,
     ) -> Self {
-        let pass = Pass::eval(kernels);
         Self {
             model,
             tokenizers,
-            config,
-            pass,
+            planner: Planner::new(config, tokenizers.target()),
+            pass: Pass::eval(kernels),
             observer: &(),
         }
+    }
+
+    /// The same with this many independent samples for each line, instead of one. They are its hypotheses. Without
+    /// `decode.sampling`, there are as many hypotheses as the beam is wide.
+    pub fn with_samples(mut self, samples: usize) -> Self {
+        self.planner.samples = samples.max(1);
+        self
+    }
+
+    /// The same with phrases that no translation has as whole words, however they are split into tokens. Upper and
+    /// lower case are not the same. Where a model has nothing else to say, a translation ends before the phrase.
+    pub fn forbidding(mut self, phrases: &[String]) -> Result<Self> {
+        self.planner.forbid(phrases)?;
+        Ok(self)
+    }
+
+    /// How many hypotheses a line has at most.
+    pub fn hypotheses(&self) -> usize {
+        self.planner.hypotheses()
     }
 
     /// The same with an observer.
@@ -110,7 +66,7 @@ impl<'a> Translator<'a> {
         self.translate_requests(&requests.collect::<Vec<_>>())
     }
 
-    /// The same for lines of which more is asked.
+    /// The same for lines of which more is asked. The translation of an empty line is its prefix.
     pub fn translate_requests(&self, requests: &[Request]) -> Result<Vec<Translation>> {
         on_pool(|| self.translate_here(requests))
     }
@@ -122,10 +78,18 @@ impl<'a> Translator<'a> {
         let mut translations = vec![Translation::empty(); lines.len()];
         for (source, translation) in sources.iter_mut().zip(&mut translations) {
             translation.source_tokens = source.len();
-            if source.len() > self.config.max_source_length {
-                source.truncate(self.config.max_source_length - 1);
+            if source.len() > self.planner.config.max_source_length {
+                source.truncate(self.planner.config.max_source_length - 1);
                 source.push(tokenizer.eos());
             }
+        }
+        let planned = requests.iter().zip(&sources);
+        let planned = planned.map(|(request, source)| self.planner.plan(request, source.len()));
+        let plans = planned.collect::<Result<Vec<Plan>>>()?;
+        for ((request, plan), translation) in requests.iter().zip(&plans).zip(&mut translations) {
+            let text = plan.prefix.as_ref().map_or("", Prefix::text);
+            translation.hypotheses[0].text = one_line(text);
+            translation.missing_terms = missing(&request.terms, text);
         }
         // A line without a token but `</s>` says nothing.
         let full: Vec<usize> = (0..lines.len())
@@ -133,63 +97,77 @@ impl<'a> Translator<'a> {
             .collect();
         self.observer.advance(lines.len() - full.len());
         let lengths: Vec<usize> = full.iter().map(|&line| sources[line].len()).collect();
-        let budget = self.config.batch_tokens / self.config.beam.max(1);
+        let budget = self.planner.config.batch_tokens / self.hypotheses();
         for batch in batches_by_length(&lengths, budget) {
             let lines: Vec<usize> = batch.iter().map(|&i| full[i]).collect();
+            let searches = lines.iter().map(|&line| self.planner.search(&plans[line]));
+            let searches = searches.collect::<Result<Vec<_>>>()?;
             let batch: Vec<&[u32]> = lines.iter().map(|&line| &*sources[line]).collect();
-            let all_found = self.search(&batch)?;
+            let packed = Packed::of_sentences(&batch).into();
+            let all_found = search(self.model, &packed, searches, &self.pass, self.observer)?;
             self.observer.advance(batch.len());
             for (line, found) in lines.into_iter().zip(all_found) {
-                let limit = self.config.limit(sources[line].len());
-                translations[line].cut = found[0].tokens.len() >= limit;
-                let hypotheses = found.into_iter().map(|found| self.hypothesis(found));
-                translations[line].hypotheses = hypotheses.collect::<Result<_>>()?;
+                let (plan, translation) = (&plans[line], &mut translations[line]);
+                translation.cut = found[0].tokens.len() >= plan.limit;
+                translation.hypotheses = self.hypotheses_of(found, plan.prefix.as_ref())?;
+                let best = &translation.hypotheses[0];
+                translation.repeats = repeats(self.without_eos(&best.tokens));
+                translation.missing_terms = missing(&requests[line].terms, &best.text);
             }
         }
         Ok(translations)
     }
 
-    fn search(&self, sources: &[&[u32]]) -> Result<Vec<Vec<Found>>> {
-        let searches = sources.iter().map(|source| self.search_of(source.len()));
-        let packed = Packed::of_sentences(sources).into();
-        search(
-            self.model,
-            &packed,
-            searches.collect(),
-            &self.pass,
-            self.observer,
-        )
+    fn without_eos<'t>(&self, tokens: &'t [u32]) -> &'t [u32] {
+        let eos = self.tokenizers.target().eos();
+        tokens.strip_suffix(&[eos]).unwrap_or(tokens)
     }
 
-    /// The search of a sentence of this many source tokens.
-    fn search_of(&self, source_tokens: usize) -> Search {
-        let criteria = Criteria {
-            eos: self.tokenizers.target().eos(),
-            length_penalty: self.config.length_penalty,
-            length_measure: self.config.length_measure,
-            early_stopping: self.config.early_stopping,
-            limit: self.config.limit(source_tokens),
+    /// What was found, without what has a forbidden phrase: at least the best, up to the phrase.
+    fn hypotheses_of(&self, found: Vec<Found>, prefix: Option<&Prefix>) -> Result<Vec<Hypothesis>> {
+        let hypotheses = found
+            .into_iter()
+            .map(|found| self.hypothesis(found, prefix));
+        let mut hypotheses = hypotheses.collect::<Result<Vec<_>>>()?;
+        let Some(forbidden) = &self.planner.forbidden else {
+            return Ok(hypotheses);
         };
-        let Criteria { eos, limit, .. } = criteria;
-        let strategy: Box<dyn Strategy> = match self.config.beam {
-            0 | 1 => Box::new(Greedy::new(criteria)),
-            width => Box::new(Beam::new(width, criteria)),
-        };
-        Search {
-            rules: vec![Box::new(EndAtLimit { eos, limit })],
-            strategy,
+        let is_clean = |hypothesis: &Hypothesis| forbidden.found_in(&hypothesis.text).is_none();
+        if hypotheses.iter().any(is_clean) {
+            hypotheses.retain(is_clean);
+            return Ok(hypotheses);
         }
+        hypotheses.truncate(1);
+        for hypothesis in &mut hypotheses {
+            while !is_clean(hypothesis) && !hypothesis.tokens.is_empty() {
+                hypothesis.tokens.pop();
+                hypothesis.text = self.text(&hypothesis.tokens, prefix)?;
+            }
+            hypothesis.tokens.push(self.tokenizers.target().eos());
+        }
+        Ok(hypotheses)
     }
 
-    fn hypothesis(&self, found: Found) -> Result<Hypothesis> {
+    fn hypothesis(&self, found: Found, prefix: Option<&Prefix>) -> Result<Hypothesis> {
         let Found { tokens, score } = found;
-        let text = self.tokenizers.target().decode(&tokens)?;
-        // A token may stand for a line break, and then one line would become two.
-        let text = text.replace(['\n', '\r'], " ");
         Ok(Hypothesis {
-            text,
+            text: self.text(&tokens, prefix)?,
             tokens,
             score: score as f32,
         })
     }
+
+    fn text(&self, tokens: &[u32], prefix: Option<&Prefix>) -> Result<String> {
+        let tokenizer = self.tokenizers.target();
+        let text = match prefix {
+            Some(prefix) => prefix.restore(tokens, tokenizer)?,
+            None => tokenizer.decode(tokens)?,
+        };
+        Ok(one_line(&text))
+    }
+}
+
+/// A token may stand for a line break, and then one line would become two.
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::file::read_regular;
-use crate::{DecodeConfig, Error, LengthMeasure, Result};
+use crate::{DecodeConfig, EarlyStopping, Error, LengthMeasure, Result};
 
 /// The version of the format that is written and read.
 pub(crate) const FORMAT: u64 = 1;
@@ -125,10 +125,56 @@ pub struct GenerationConfig {
     #[serde(default = "max_source_length")]
     max_source_length: usize,
     batch_tokens: usize,
-    #[serde(default)]
-    early_stopping: bool,
+    /// Bundles from before these keys were added have the defaults.
+    #[serde(flatten)]
+    options: Options,
     #[serde(flatten, skip_deserializing)]
     fixed: Option<Fixed>,
+}
+
+/// Keys that may be missing.
+#[derive(Serialize, Deserialize)]
+#[serde(default)]
+struct Options {
+    early_stopping: EarlyStopping,
+    coverage_penalty: f32,
+    /// Theirs counts the start token and not `</s>`, so that the number is the same.
+    min_length: usize,
+    min_length_ratio: f32,
+    no_repeat_ngram_size: usize,
+    /// Their beam search applies it to log-probabilities, not to logits.
+    repetition_penalty: f32,
+    do_sample: bool,
+    temperature: f32,
+    top_k: usize,
+    top_p: f32,
+    min_p: f32,
+    seed: u64,
+}
+
+impl Options {
+    fn new(decode: &DecodeConfig) -> Self {
+        Self {
+            early_stopping: decode.early_stopping,
+            coverage_penalty: decode.coverage_penalty,
+            min_length: decode.min_length,
+            min_length_ratio: decode.min_length_ratio,
+            no_repeat_ngram_size: decode.no_repeat_ngram,
+            repetition_penalty: decode.repetition_penalty,
+            do_sample: decode.sampling,
+            temperature: decode.temperature,
+            top_k: decode.top_k,
+            top_p: decode.top_p,
+            min_p: decode.min_p,
+            seed: decode.seed,
+        }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::new(&DecodeConfig::default())
+    }
 }
 
 /// What our search always does, said for others.
@@ -153,7 +199,7 @@ impl GenerationConfig {
             max_length_ratio: decode.max_length_ratio,
             max_source_length: decode.max_source_length,
             batch_tokens: decode.batch_tokens,
-            early_stopping: decode.early_stopping,
+            options: Options::new(decode),
             fixed: Some(Fixed {
                 renormalize_logits: true,
                 bad_words_ids: [[pad]],
@@ -172,6 +218,7 @@ impl GenerationConfig {
     /// Parses and checks the bytes of the file. `path` is for errors.
     pub fn parse(json: &[u8], path: &Path) -> Result<DecodeConfig> {
         let generation: Self = parse(json, path)?;
+        let options = generation.options;
         let decode = DecodeConfig {
             beam: generation.num_beams,
             length_penalty: generation.length_penalty,
@@ -180,7 +227,18 @@ impl GenerationConfig {
             max_length_ratio: generation.max_length_ratio,
             max_source_length: generation.max_source_length,
             batch_tokens: generation.batch_tokens,
-            early_stopping: generation.early_stopping,
+            early_stopping: options.early_stopping,
+            coverage_penalty: options.coverage_penalty,
+            min_length: options.min_length,
+            min_length_ratio: options.min_length_ratio,
+            no_repeat_ngram: options.no_repeat_ngram_size,
+            repetition_penalty: options.repetition_penalty,
+            sampling: options.do_sample,
+            temperature: options.temperature,
+            top_k: options.top_k,
+            top_p: options.top_p,
+            min_p: options.min_p,
+            seed: options.seed,
         };
         decode.validate().map_err(|e| Error::Damaged {
             path: path.into(),

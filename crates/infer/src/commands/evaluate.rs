@@ -4,10 +4,10 @@ use attend_cli::{Bars, ComputeArgs, bar};
 use attend_data::{Corpus, FilePair};
 use attend_infer::{Translator, metrics};
 
-use super::DecodeArgs;
 use super::model::ModelArgs;
 use super::output::{Output, check_apart};
 use super::warnings::LengthWarnings;
+use super::{ConstraintArgs, DecodeArgs};
 
 /// Translate a test set and print BLEU and chrF2, equal to sacreBLEU's.
 #[derive(clap::Args)]
@@ -43,6 +43,9 @@ pub(crate) struct Args {
     decode: DecodeArgs,
 
     #[command(flatten)]
+    constraints: ConstraintArgs,
+
+    #[command(flatten)]
     compute: ComputeArgs,
 }
 
@@ -60,7 +63,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let bar = bar(Some(source.len() as u64));
     let advance = |lines: usize| bar.advance(lines as u64);
     let translator = Translator::new(&models.ensemble, &models.tokenizers, &decode, kernels);
-    let translator = translator.observed_by(&advance);
+    let mut translator = translator.observed_by(&advance);
+    let forbidden = args.constraints.forbidden()?;
+    if !forbidden.is_empty() {
+        translator = translator.forbidding(&forbidden)?;
+    }
     let mut file = match output {
         Some(path) => Some(Output::open(Some(path))?),
         None => None,

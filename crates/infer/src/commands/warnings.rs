@@ -58,12 +58,16 @@ impl LengthWarnings {
 }
 
 /// What can be wrong with the translation of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Problem {
     /// The line was too long for the model, and was translated in so many pieces.
     Split { pieces: usize, trained: usize },
     /// The translation ended at the limit.
     Cut,
+    /// The translation ends in a loop.
+    Repeats,
+    /// The translation does not have these required phrases.
+    MissingTerms(Vec<String>),
 }
 
 /// Warns of lines by their number, whatever is wrong with them.
@@ -71,6 +75,8 @@ pub(super) enum Problem {
 pub(super) struct LineReports {
     split: usize,
     cut: usize,
+    repeats: usize,
+    missing: usize,
 }
 
 const LIMIT: &str = "cut off at decode.max_length or decode.max_length_ratio";
@@ -87,6 +93,14 @@ impl LineReports {
                 ),
             ),
             Problem::Cut => (&mut self.cut, format!("its translation was {LIMIT}")),
+            Problem::Repeats => (
+                &mut self.repeats,
+                "its translation repeats itself to its end".to_string(),
+            ),
+            Problem::MissingTerms(terms) => (
+                &mut self.missing,
+                format!("its translation lacks `{}`", terms.join("`, `")),
+            ),
         };
         *count += 1;
         if *count <= SHOWN {
@@ -103,6 +117,12 @@ impl LineReports {
         }
         if let Some(more @ 1..) = self.cut.checked_sub(SHOWN) {
             tracing::warn!("{more} more translations were {LIMIT}");
+        }
+        if let Some(more @ 1..) = self.repeats.checked_sub(SHOWN) {
+            tracing::warn!("{more} more translations repeat themselves to their end");
+        }
+        if let Some(more @ 1..) = self.missing.checked_sub(SHOWN) {
+            tracing::warn!("{more} more translations lack required phrases");
         }
     }
 }

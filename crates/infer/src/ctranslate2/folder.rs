@@ -147,7 +147,7 @@ pub(crate) fn open(folder: PathBuf) -> Result<Contents> {
             beam: 2,
             length_penalty: 1.0,
             length_measure: LengthMeasure::Tokens,
-            early_stopping: true,
+            early_stopping: true.into(),
             ..DecodeConfig::default()
         },
         weights: Box::new(model.tensors),

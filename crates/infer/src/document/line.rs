@@ -108,6 +108,11 @@ impl Line {
             text: String::new(),
             score: score / translations.len().max(1) as f32,
             cut: translations.iter().any(|translation| translation.cut),
+            repeats: translations.iter().any(|translation| translation.repeats),
+            missing_terms: translations
+                .iter()
+                .flat_map(|translation| translation.missing_terms.clone())
+                .collect(),
             split: self.is_split,
             pieces: self.pieces.len(),
             source_tokens: tokens.max().unwrap_or(1),

@@ -58,6 +58,10 @@ pub struct Translated {
     pub score: f32,
     /// Whether a piece ended because of `decode.max_length` or `max_length_ratio`, not by itself.
     pub cut: bool,
+    /// Whether a piece ended in a loop.
+    pub repeats: bool,
+    /// Required phrases that it does not have.
+    pub missing_terms: Vec<String>,
     /// Whether the line was split because it is longer than the model's sentences.
     pub split: bool,
     /// How many requests it was.

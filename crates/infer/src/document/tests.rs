@@ -26,6 +26,8 @@ fn translation(text: String, request: &Request) -> Translation {
             tokens: Vec::new(),
         }],
         cut: request.text.contains("cut"),
+        repeats: request.text.contains("loop"),
+        missing_terms: request.terms.clone(),
         source_tokens: request.text.split_whitespace().count() + 1,
     }
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::config::{HubConfig, SpecialIds};
-use crate::{DecodeConfig, Error, LengthMeasure, Result};
+use crate::{DecodeConfig, EarlyStopping, Error, LengthMeasure, Result};
 
 /// How Hugging Face's `generate` would translate: `generation_config.json`, or the same keys of `config.json` in
 /// older folders.
@@ -14,8 +14,18 @@ struct Generation {
     num_beams: usize,
     #[serde(default = "one_float")]
     length_penalty: f32,
-    #[serde(default)]
-    early_stopping: Value,
+    early_stopping: Option<EarlyStopping>,
+    /// Counts the start token and not `</s>`: the same number as ours.
+    min_length: Option<usize>,
+    /// Counts neither.
+    min_new_tokens: Option<usize>,
+    no_repeat_ngram_size: Option<usize>,
+    repetition_penalty: Option<f32>,
+    do_sample: Option<bool>,
+    temperature: Option<f32>,
+    top_k: Option<usize>,
+    top_p: Option<f32>,
+    min_p: Option<f32>,
     /// Counts the start token.
     max_length: Option<usize>,
     max_new_tokens: Option<usize>,
@@ -32,23 +42,21 @@ fn one_float() -> f32 {
 }
 
 /// Keys that change what `generate` chooses, with the value that changes nothing.
-fn without_effect() -> [(&'static str, Value); 15] {
+fn without_effect() -> [(&'static str, Value); 13] {
     [
-        ("do_sample", false.into()),
         ("num_beam_groups", 1.into()),
         ("diversity_penalty", 0.0.into()),
-        ("repetition_penalty", 1.0.into()),
         ("encoder_repetition_penalty", 1.0.into()),
-        ("no_repeat_ngram_size", 0.into()),
         ("encoder_no_repeat_ngram_size", 0.into()),
-        ("min_length", 0.into()),
-        ("min_new_tokens", 0.into()),
         ("forced_bos_token_id", Value::Null),
         ("suppress_tokens", Value::Null),
         ("begin_suppress_tokens", Value::Null),
         ("sequence_bias", Value::Null),
         ("exponential_decay_length_penalty", Value::Null),
         ("penalty_alpha", Value::Null),
+        ("typical_p", 1.0.into()),
+        ("epsilon_cutoff", 0.0.into()),
+        ("eta_cutoff", 0.0.into()),
     ]
 }
 
@@ -81,11 +89,16 @@ pub(super) fn parse(json: &[u8], path: &Path, model: &HubConfig) -> Result<Decod
         let what = format!("bad_words_ids other than [[{pad}]], which is <pad>");
         return Err(refused(what));
     }
-    let early_stopping = match &generation.early_stopping {
-        Value::Null => false,
-        Value::Bool(stops) => *stops,
-        other => return Err(refused(format!("early_stopping = {other}"))),
-    };
+    let repetition_penalty = generation.repetition_penalty.unwrap_or(1.0);
+    if repetition_penalty != 1.0 && generation.num_beams > 1 {
+        // It is applied to log-probabilities there, to logits here.
+        let what = format!("repetition_penalty = {repetition_penalty} with num_beams above 1");
+        return Err(refused(what));
+    }
+    let sampling = generation.do_sample.unwrap_or(false);
+    if sampling && generation.num_beams > 1 {
+        return Err(refused("do_sample = true with num_beams above 1".into()));
+    }
     match generation.forced_eos_token_id {
         Some(id) if id != model.eos_token_id => {
             return Err(refused(format!(
@@ -106,7 +119,22 @@ pub(super) fn parse(json: &[u8], path: &Path, model: &HubConfig) -> Result<Decod
         beam: generation.num_beams,
         length_penalty: generation.length_penalty,
         length_measure: LengthMeasure::Tokens,
-        early_stopping,
+        early_stopping: generation.early_stopping.unwrap_or_default(),
+        min_length: match generation.min_new_tokens {
+            Some(tokens) if tokens > 0 => tokens.saturating_add(1),
+            _ => generation.min_length.unwrap_or(0),
+        },
+        no_repeat_ngram: generation.no_repeat_ngram_size.unwrap_or(0),
+        repetition_penalty,
+        sampling,
+        temperature: generation.temperature.unwrap_or(1.0),
+        // Their default counts only where something is drawn.
+        top_k: match generation.top_k {
+            None if sampling => 50,
+            top_k => top_k.unwrap_or(0),
+        },
+        top_p: generation.top_p.unwrap_or(1.0),
+        min_p: generation.min_p.unwrap_or(0.0),
         max_length: longest.unwrap_or(model.max_position_embeddings),
         max_length_ratio: UNLIMITED,
         max_source_length: model.max_position_embeddings,
@@ -124,7 +152,7 @@ const UNLIMITED: f32 = 1e6;
 /// The same settings as `generation_config.json`.
 pub(super) fn for_transformers(decode: &DecodeConfig, special: SpecialIds) -> Value {
     let SpecialIds { eos, pad } = special;
-    json!({
+    let mut settings = json!({
         "num_beams": decode.beam,
         "length_penalty": decode.length_penalty,
         "early_stopping": decode.early_stopping,
@@ -135,15 +163,53 @@ pub(super) fn for_transformers(decode: &DecodeConfig, special: SpecialIds) -> Va
         "eos_token_id": eos,
         "forced_eos_token_id": eos,
         "pad_token_id": pad,
-    })
+    });
+    if decode.sampling {
+        settings["num_beams"] = json!(1);
+        settings["do_sample"] = json!(true);
+        settings["temperature"] = json!(decode.temperature);
+        settings["top_k"] = json!(decode.top_k);
+        settings["top_p"] = json!(decode.top_p);
+        settings["min_p"] = json!(decode.min_p);
+    }
+    // `generate` and its users expect only what is set.
+    let defaults = DecodeConfig::default();
+    for (key, value, default) in [
+        (
+            "min_length",
+            json!(decode.min_length),
+            json!(defaults.min_length),
+        ),
+        (
+            "no_repeat_ngram_size",
+            json!(decode.no_repeat_ngram),
+            json!(defaults.no_repeat_ngram),
+        ),
+        (
+            "repetition_penalty",
+            json!(decode.repetition_penalty),
+            json!(defaults.repetition_penalty),
+        ),
+    ] {
+        if value != default {
+            settings[key] = value;
+        }
+    }
+    settings
 }
 
 /// What can be said of these settings there: length is counted in tokens, and has no limit that depends on the
-/// source.
+/// source; there is no coverage penalty, and that of repetitions is the same in greedy search only.
 pub(crate) fn expressible(decode: &DecodeConfig) -> DecodeConfig {
     DecodeConfig {
         length_measure: LengthMeasure::Tokens,
         max_length_ratio: UNLIMITED,
+        min_length_ratio: 0.0,
+        coverage_penalty: 0.0,
+        repetition_penalty: match decode.beam {
+            0 | 1 => decode.repetition_penalty,
+            _ => 1.0,
+        },
         ..decode.clone()
     }
 }

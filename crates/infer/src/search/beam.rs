@@ -1,8 +1,9 @@
 use super::row::{Candidate, Row, likeliest};
-use super::{Criteria, Found, Next, Strategy};
+use super::{Coverage, Criteria, Found, Next, Strategy};
+use crate::EarlyStopping;
 
-/// Beam search as Hugging Face's `generate` does it, with `early_stopping` off or on. With it on, this is also
-/// the search of CTranslate2.
+/// Beam search as Hugging Face's `generate` does it, with each `early_stopping`. With `true`, this is also the
+/// search of CTranslate2.
 pub(crate) struct Beam {
     criteria: Criteria,
     width: usize,
@@ -17,6 +18,7 @@ pub(crate) struct Beam {
 struct Running {
     tokens: Vec<u32>,
     sum: f64,
+    coverage: Coverage,
 }
 
 impl Beam {
@@ -49,29 +51,49 @@ impl Beam {
         tokens
     }
 
+    fn coverage(&self, candidate: &Candidate, rows: &[Row]) -> Coverage {
+        let before = &self.running[candidate.row].coverage;
+        before.plus(rows[candidate.row].attention())
+    }
+
     /// Keeps the `width` best; of equals, those that came first.
-    fn end(&mut self, candidate: &Candidate) {
-        let found = self.criteria.found(self.extended(candidate), candidate.sum);
+    fn end(&mut self, candidate: &Candidate, rows: &[Row]) {
+        let (tokens, coverage) = (self.extended(candidate), self.coverage(candidate, rows));
+        let found = self.criteria.found_with(tokens, candidate.sum, &coverage);
         let place = self.finished.partition_point(|f| f.score >= found.score);
         self.finished.insert(place, found);
         self.finished.truncate(self.width);
     }
 
-    /// Whether `width` hypotheses have ended and, unless stopping early, the best running one, if it ended now,
-    /// would not beat the worst of these. A longer continuation still might, but this is where Hugging Face stops.
+    /// Whether `width` hypotheses have ended and, unless stopping early, the likeliest running one cannot beat
+    /// the worst of these. What it can reach is what Hugging Face takes for it: its score if it ended now, although
+    /// a longer continuation might still win; and if stopping early is never wanted, its score at the length that
+    /// is best for it. It may still attend to all of the source.
     fn is_over(&self) -> bool {
         let Some(best) = self.running.first() else {
             return true; // a vocabulary so small that everything has ended
         };
-        let best = self.criteria.score(best.sum, self.length);
-        self.finished.len() == self.width
-            && (self.criteria.early_stopping || self.finished.iter().all(|f| best <= f.score))
+        if self.finished.len() < self.width {
+            return false;
+        }
+        let criteria = &self.criteria;
+        let length = match criteria.early_stopping {
+            EarlyStopping::Yes => return true,
+            EarlyStopping::Never if criteria.length_penalty > 0.0 => criteria.limit,
+            EarlyStopping::Never | EarlyStopping::No => self.length,
+        };
+        let best = criteria.score(best.sum, length);
+        self.finished.iter().all(|found| best <= found.score)
     }
 }
 
 impl Strategy for Beam {
     fn tokens(&self, row: usize) -> &[u32] {
         &self.running[row].tokens
+    }
+
+    fn reads_attention(&self) -> bool {
+        self.criteria.coverage_penalty != 0.0
     }
 
     fn advance(&mut self, rows: &[Row]) -> Next {
@@ -81,7 +103,7 @@ impl Strategy for Beam {
         // An end that is not among the best `width` is dropped, else short translations would fill the list.
         for candidate in candidates.iter().take(self.width) {
             if at_limit || candidate.token == self.criteria.eos {
-                self.end(candidate);
+                self.end(candidate, rows);
             }
         }
         if at_limit {
@@ -92,6 +114,7 @@ impl Strategy for Beam {
         let running = open.iter().map(|candidate| Running {
             tokens: self.extended(candidate),
             sum: candidate.sum,
+            coverage: self.coverage(candidate, rows),
         });
         self.running = running.collect();
         if self.is_over() {

@@ -10,9 +10,14 @@
 //! r rows of all sentences, w words of the target vocabulary.
 
 mod beam;
+mod constrained;
+mod coverage;
 mod greedy;
 mod row;
 mod rules;
+mod sample;
+mod spelling;
+mod term;
 #[cfg(test)]
 mod tests;
 
@@ -23,18 +28,25 @@ use attend_model::{KeptRows, Pass, Step};
 use rayon::prelude::*;
 
 pub(crate) use beam::Beam;
+pub(crate) use constrained::Constrained;
+use coverage::{Attention, Coverage};
 pub(crate) use greedy::Greedy;
 use row::{Logits, Row};
-pub(crate) use rules::{EndAtLimit, Rule};
+pub(crate) use rules::{
+    EndAtLimit, Forbid, Forbidden, ForcedPrefix, MinLength, NoRepeatNgram, RepetitionPenalty, Rule,
+};
+pub(crate) use sample::{Filter, Sample};
+pub(crate) use spelling::Spelling;
+pub(crate) use term::{Term, Terms};
 
-use crate::{Error, LengthMeasure, Observer, Result};
+use crate::{EarlyStopping, Error, LengthMeasure, Observer, Result};
 
 /// A translation that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Found {
     /// All tokens, `</s>` included.
     pub(crate) tokens: Vec<u32>,
-    /// The sum of their log-probabilities, divided by measure(length)^penalty.
+    /// The sum of their log-probabilities, divided by measure(length)^penalty; with a coverage penalty, plus that.
     pub(crate) score: f64,
 }
 
@@ -44,8 +56,9 @@ pub(crate) struct Criteria {
     pub(crate) eos: u32,
     pub(crate) length_penalty: f32,
     pub(crate) length_measure: LengthMeasure,
-    /// Whether a beam search ends as soon as a whole beam of hypotheses has ended.
-    pub(crate) early_stopping: bool,
+    pub(crate) early_stopping: EarlyStopping,
+    /// How much it counts against a hypothesis of a beam that has ended if it did not attend to all of the source.
+    pub(crate) coverage_penalty: f32,
     /// The most tokens, `</s>` included. A hypothesis that reaches it ends as it is.
     pub(crate) limit: usize,
 }
@@ -62,6 +75,16 @@ impl Criteria {
         let score = self.score(sum, tokens.len());
         Found { tokens, score }
     }
+
+    /// The same with the penalty for what is not covered.
+    fn found_with(&self, tokens: Vec<u32>, sum: f64, coverage: &Coverage) -> Found {
+        let found = self.found(tokens, sum);
+        let penalty = f64::from(self.coverage_penalty) * coverage.log();
+        Found {
+            score: found.score + penalty,
+            ..found
+        }
+    }
 }
 
 /// The search of one sentence: what may change its scores, and what chooses.
@@ -74,6 +97,11 @@ pub(crate) struct Search {
 pub(crate) trait Strategy: Send {
     /// The tokens of a row's hypothesis so far.
     fn tokens(&self, row: usize) -> &[u32];
+
+    /// Whether it needs the attention of each step. To compute that takes time.
+    fn reads_attention(&self) -> bool {
+        false
+    }
 
     /// Chooses, given the scores of each row's next word.
     fn advance(&mut self, rows: &[Row]) -> Next;
@@ -93,16 +121,20 @@ pub(crate) enum Next {
 /// A sentence whose search is not over.
 struct Active {
     sentence: usize,
+    source_tokens: usize,
     search: Search,
     /// Its rows of the model's state.
     rows: Range<usize>,
 }
 
 impl Active {
-    fn advance(&mut self, logits: Logits) -> Result<Next> {
+    fn advance(&mut self, logits: Logits, attention: Option<&Attention>) -> Result<Next> {
         let Search { rules, strategy } = &mut self.search;
         let rows = self.rows.clone().enumerate();
-        let rows = rows.map(|(i, row)| logits.row(row, strategy.tokens(i), rules));
+        let rows = rows.map(|(i, row)| {
+            let attention = attention.map_or(&[][..], |a| a.row(row, self.source_tokens));
+            Ok(logits.row(row, strategy.tokens(i), rules)?.with(attention))
+        });
         let rows = rows.collect::<Result<Vec<Row>>>()?;
         Ok(strategy.advance(&rows))
     }
@@ -124,6 +156,7 @@ pub(crate) fn search(
         .zip(searches)
         .map(|(sentence, search)| Active {
             sentence,
+            source_tokens: source.segments().range(sentence).len(),
             search,
             rows: sentence..sentence + 1,
         })
@@ -134,9 +167,13 @@ pub(crate) fn search(
         if observer.is_cancelled() {
             return Err(Error::Cancelled);
         }
-        let logits = state.step(&last, None)?; // (r, w)
+        let mut maps = Vec::new();
+        let mut strategies = active.iter().map(|sentence| &sentence.search.strategy);
+        let attends = strategies.any(|strategy| strategy.reads_attention());
+        let logits = state.step(&last, attends.then_some(&mut maps))?; // (r, w)
+        let attention = attends.then(|| Attention::of(&maps)).transpose()?;
         let answers: Vec<Next> = Logits::lend(&logits, |logits| {
-            let advance = |sentence: &mut Active| sentence.advance(logits);
+            let advance = |sentence: &mut Active| sentence.advance(logits, attention.as_ref());
             active.par_iter_mut().map(advance).collect()
         })?;
 

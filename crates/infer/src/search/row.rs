@@ -19,6 +19,8 @@ pub(super) struct Logits<'a> {
 pub(crate) struct Row<'a> {
     logits: Cow<'a, [f32]>,
     log_sum: f64,
+    /// What the hypothesis attends to in the source when it predicts the word; empty if nobody asks.
+    attention: &'a [f32],
 }
 
 /// A row with its next token, and the log-probability of all its tokens then.
@@ -52,6 +54,9 @@ impl Logits<'_> {
         rules: &[Box<dyn Rule>],
     ) -> Result<Row<'_>> {
         let logits = &self.values[row * self.words..][..self.words];
+        if let Some(word) = rules.iter().find_map(|rule| rule.forces(tokens)) {
+            return Row::only(word, logits);
+        }
         let applying: Vec<_> = rules.iter().filter(|rule| rule.applies(tokens)).collect();
         if applying.is_empty() {
             return Row::new(logits);
@@ -60,18 +65,25 @@ impl Logits<'_> {
         if logits.iter().any(|logit| logit.is_nan()) {
             return Err(Error::NotANumber);
         }
-        for rule in applying {
+        let (pruning, changing): (Vec<_>, Vec<_>) =
+            applying.into_iter().partition(|rule| rule.prunes());
+        for rule in changing {
+            rule.apply(tokens, &mut logits);
+        }
+        let log_sum = log_sum_exp(&logits);
+        for rule in pruning {
             rule.apply(tokens, &mut logits);
         }
         Ok(Row {
-            log_sum: log_sum_exp(&logits),
+            log_sum,
             logits: logits.into(),
+            attention: &[],
         })
     }
 }
 
 impl<'a> Row<'a> {
-    fn new(logits: &'a [f32]) -> Result<Self> {
+    pub(super) fn new(logits: &'a [f32]) -> Result<Self> {
         let log_sum = log_sum_exp(logits);
         if !log_sum.is_finite() {
             return Err(Error::NotANumber);
@@ -79,7 +91,38 @@ impl<'a> Row<'a> {
         Ok(Self {
             logits: logits.into(),
             log_sum,
+            attention: &[],
         })
+    }
+
+    /// A row that leaves no choice. The word has the probability that it has among the others.
+    fn only(word: u32, logits: &[f32]) -> Result<Self> {
+        let mut row = Row {
+            logits: vec![f32::NEG_INFINITY; logits.len()].into(),
+            log_sum: Row::new(logits)?.log_sum,
+            attention: &[],
+        };
+        if let Some(logit) = logits.get(word as usize) {
+            row.logits.to_mut()[word as usize] = *logit;
+        }
+        Ok(row)
+    }
+
+    pub(super) fn with(self, attention: &'a [f32]) -> Self {
+        Self { attention, ..self }
+    }
+
+    pub(super) fn attention(&self) -> &[f32] {
+        self.attention
+    }
+
+    /// After the rules; `-inf` for a word that they forbid.
+    pub(super) fn logits(&self) -> &[f32] {
+        &self.logits
+    }
+
+    pub(super) fn log_probability(&self, word: u32) -> f64 {
+        f64::from(self.logits[word as usize]) - self.log_sum
     }
 }
 

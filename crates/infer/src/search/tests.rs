@@ -1,5 +1,8 @@
 //! What Hugging Face's `generate` finds, from files that `scripts/golden/transformer.py` wrote, and other properties of every search.
 
+mod coverage;
+mod sampling;
+
 use std::path::PathBuf;
 
 use attend_batch::Packed;
@@ -7,8 +10,11 @@ use attend_model::{Kernels, ModelConfig, Pass, Seq2Seq, Step, TransformerConfig,
 use candle_core::{Device, Tensor};
 use serde::Deserialize;
 
-use super::{Beam, Criteria, EndAtLimit, Found, Greedy, Rule, Search, Strategy, search};
-use crate::{Ensemble, Error, LengthMeasure};
+use super::{
+    Beam, Criteria, EndAtLimit, Found, Greedy, MinLength, NoRepeatNgram, RepetitionPenalty, Rule,
+    Search, Strategy, search,
+};
+use crate::{EarlyStopping, Ensemble, Error, LengthMeasure};
 
 #[derive(Deserialize)]
 struct Golden {
@@ -60,11 +66,12 @@ fn model() -> Box<dyn Seq2Seq> {
     model
 }
 
-/// The results of Hugging Face, with `early_stopping` or without.
-fn golden(early_stopping: bool) -> Golden {
+/// The results of Hugging Face with this `early_stopping`.
+fn golden(early_stopping: EarlyStopping) -> Golden {
     serde_json::from_str(match early_stopping {
-        true => include_str!("../../tests/golden/beam_early.json"),
-        false => include_str!("../../tests/golden/beam.json"),
+        EarlyStopping::Yes => include_str!("../../tests/golden/beam_early.json"),
+        EarlyStopping::No => include_str!("../../tests/golden/beam.json"),
+        EarlyStopping::Never => include_str!("../../tests/golden/beam_never.json"),
     })
     .unwrap()
 }
@@ -74,7 +81,8 @@ fn criteria(limit: usize) -> Criteria {
         eos: 0,
         length_penalty: 1.0,
         length_measure: LengthMeasure::Tokens,
-        early_stopping: false,
+        early_stopping: EarlyStopping::No,
+        coverage_penalty: 0.0,
         limit,
     }
 }
@@ -166,12 +174,13 @@ fn assert_close(ours: &[Found], theirs: &[Found], tolerance: f64) {
     assert_eq!(tokens(ours), tokens(theirs));
     for (ours, theirs) in ours.iter().zip(theirs) {
         let error = (ours.score - theirs.score).abs();
+        let tolerance = tolerance * theirs.score.abs().max(1.0);
         assert!(error < tolerance, "{ours:?} and {theirs:?}");
     }
 }
 
 /// Compares every search of a golden file.
-fn check_golden(early_stopping: bool, cases: usize) {
+fn check_golden(early_stopping: EarlyStopping, cases: usize) {
     let (model, golden) = (model(), golden(early_stopping));
     assert_eq!(golden.pad, model.start_token());
     assert_eq!(golden.cases.len(), cases);
@@ -182,6 +191,7 @@ fn check_golden(early_stopping: bool, cases: usize) {
                 length_penalty: case.length_penalty,
                 length_measure: LengthMeasure::Tokens,
                 early_stopping,
+                coverage_penalty: 0.0,
                 limit: golden.max_new_tokens,
             };
             let last = if case.forced_eos {
@@ -210,12 +220,17 @@ fn check_golden(early_stopping: bool, cases: usize) {
 
 #[test]
 fn every_search_finds_what_hugging_face_finds() {
-    check_golden(false, 32);
+    check_golden(EarlyStopping::No, 32);
 }
 
 #[test]
 fn a_search_that_stops_early_finds_what_hugging_face_finds() {
-    check_golden(true, 12);
+    check_golden(EarlyStopping::Yes, 12);
+}
+
+#[test]
+fn a_search_that_never_stops_early_finds_what_hugging_face_finds() {
+    check_golden(EarlyStopping::Never, 18);
 }
 
 #[test]
@@ -229,7 +244,7 @@ fn stopping_early_ends_with_a_whole_beam_and_never_with_a_better_translation() {
         };
         beam(&*model, &sentences, 4, criteria, Last::Eos, Kernels::Fused)
     };
-    let (patient, early) = (search(false), search(true));
+    let (patient, early) = (search(EarlyStopping::No), search(EarlyStopping::Yes));
     let mut others = 0;
     for (patient, early) in patient.iter().zip(&early) {
         assert_eq!(early.len(), 4);
@@ -253,6 +268,89 @@ fn a_beam_of_one_is_greedy_search() {
                 assert_eq!(greedy, beam);
             }
         }
+    }
+}
+
+/// Every rule with a list of rules of its own, and all of them together, with `</s>` at the limit last.
+fn rule_sets(limit: usize) -> Vec<Vec<Box<dyn Rule>>> {
+    let makers: [fn() -> Box<dyn Rule>; 3] = [
+        || Box::new(RepetitionPenalty { penalty: 1.5 }),
+        || Box::new(NoRepeatNgram { n: 2 }),
+        || Box::new(MinLength { eos: 0, least: 6 }),
+    ];
+    let mut sets: Vec<Vec<Box<dyn Rule>>> = makers.iter().map(|make| vec![make()]).collect();
+    sets.push(makers.iter().map(|make| make()).collect());
+    for set in &mut sets {
+        set.push(Box::new(EndAtLimit { eos: 0, limit }));
+    }
+    sets
+}
+
+#[test]
+fn a_beam_of_one_is_greedy_search_with_every_rule() {
+    let (model, sentences) = (model(), sentences(60));
+    for set in 0..rule_sets(15).len() {
+        let rules = || rule_sets(15).swap_remove(set);
+        let one = || -> Box<dyn Strategy> { Box::new(Beam::new(1, criteria(15))) };
+        let greedy = || -> Box<dyn Strategy> { Box::new(Greedy::new(criteria(15))) };
+        let one = run(&*model, &sentences, one, rules, Kernels::Fused).unwrap();
+        let greedy = run(&*model, &sentences, greedy, rules, Kernels::Fused).unwrap();
+        assert_eq!(one, greedy);
+    }
+}
+
+#[test]
+fn no_ngram_comes_twice_and_no_translation_ends_before_its_minimum() {
+    let (model, sentences) = (model(), sentences(60));
+    let least = 9;
+    for limit in [6, 25] {
+        let rules = || -> Vec<Box<dyn Rule>> {
+            vec![
+                Box::new(NoRepeatNgram { n: 2 }),
+                Box::new(MinLength { eos: 0, least }),
+                Box::new(EndAtLimit { eos: 0, limit }),
+            ]
+        };
+        let free = || Last::Eos.rules(criteria(limit));
+        let strategy = || -> Box<dyn Strategy> { Box::new(Beam::new(4, criteria(limit))) };
+        let found = run(&*model, &sentences, strategy, rules, Kernels::Fused).unwrap();
+        let without = run(&*model, &sentences, strategy, free, Kernels::Fused).unwrap();
+        let repeats = |found: &Found| {
+            let bigrams: Vec<&[u32]> = found.tokens.windows(2).collect();
+            (1..bigrams.len()).any(|i| bigrams[..i].contains(&bigrams[i]))
+        };
+        let short = |found: &Found| found.tokens.len() < least.min(limit);
+        assert!(!found.iter().flatten().any(|f| repeats(f) || short(f)));
+        if limit > least {
+            assert!(without.iter().flatten().any(repeats));
+            assert!(without.iter().flatten().any(short));
+        }
+    }
+}
+
+#[test]
+fn a_search_that_never_stops_early_is_never_worse() {
+    let (model, sentences) = (model(), sentences(60));
+    for length_penalty in [0.0, 0.6, 2.0] {
+        let search = |early_stopping| {
+            let criteria = Criteria {
+                early_stopping,
+                length_penalty,
+                ..criteria(20)
+            };
+            beam(&*model, &sentences, 4, criteria, Last::Eos, Kernels::Fused)
+        };
+        let (patient, never) = (search(EarlyStopping::No), search(EarlyStopping::Never));
+        let mut better = 0;
+        for (patient, never) in patient.iter().zip(&never) {
+            assert!(never[0].score >= patient[0].score);
+            better += usize::from(never[0].score > patient[0].score);
+        }
+        assert_eq!(
+            better > 0,
+            length_penalty > 1.0,
+            "{better} at {length_penalty}"
+        );
     }
 }
 

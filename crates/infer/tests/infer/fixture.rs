@@ -92,7 +92,7 @@ impl Fixture {
             tokenizers,
             decode: DecodeConfig {
                 max_length: 30,
-                early_stopping: !joint,
+                early_stopping: (!joint).into(),
                 ..DecodeConfig::default()
             },
             model,

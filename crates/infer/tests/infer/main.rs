@@ -4,6 +4,7 @@ mod alignments; // which words come from which
 mod attend; // attention maps, and the command that draws them
 mod bundle; // reading bundles, complete and damaged
 mod command; // the binary's output, error messages and exit codes
+mod constraints; // prefixes, and phrases that are forbidden or required
 mod document; // sentences, long lines, markup and protected text with the binary
 mod ensemble; // several models as one
 mod fixture; // a tiny bundle with random weights
@@ -15,6 +16,7 @@ mod marian; // models of transformers, read and written
 mod pipes; // what comes in through pipes, however long, slow or broken
 mod quantize; // bundles in 8 bits
 mod score; // the log-probabilities of given translations
+mod search_options; // each option of search, wherever it is set
 mod torch; // files of torch.save, whole, damaged and hostile
 mod translate; // translating and evaluating lines
 mod weights; // the weights of a folder, in one file or in shards

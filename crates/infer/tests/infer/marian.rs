@@ -100,7 +100,7 @@ fn every_folder_translates_to_the_tokens_and_scores_of_transformers() {
         for (beam, early_stopping) in [(1, false), (golden.beam, false), (golden.beam, true)] {
             let decode = DecodeConfig {
                 beam,
-                early_stopping,
+                early_stopping: early_stopping.into(),
                 length_penalty: 1.0,
                 length_measure: LengthMeasure::Tokens,
                 max_length: golden.limit,
@@ -141,7 +141,7 @@ fn generation_settings_are_read_in_the_new_place_and_in_the_old() {
     edit(&path, &settings);
     let decode = open(&folder);
     assert_eq!((decode.beam, decode.max_length), (6, 99)); // without the start token
-    assert!(decode.early_stopping && decode.length_penalty == 0.5);
+    assert!(decode.early_stopping == true.into() && decode.length_penalty == 0.5);
     assert_eq!(decode.length_measure, LengthMeasure::Tokens);
     // Where there is a new one, the old is not looked at.
     edit(&folder.join("config.json"), &json!({"num_beams": 2}));
@@ -245,8 +245,8 @@ fn what_attend_does_not_compute_is_refused_by_name() {
         ),
         (
             "generation_config.json",
-            json!({"no_repeat_ngram_size": 3}),
-            "no_repeat_ngram_size = 3",
+            json!({"encoder_no_repeat_ngram_size": 3}),
+            "encoder_no_repeat_ngram_size = 3",
         ),
         (
             "generation_config.json",
@@ -255,8 +255,13 @@ fn what_attend_does_not_compute_is_refused_by_name() {
         ),
         (
             "generation_config.json",
-            json!({"early_stopping": "never"}),
-            "early_stopping = \"never\"",
+            json!({"early_stopping": "always"}),
+            "true, false or \"never\"",
+        ),
+        (
+            "generation_config.json",
+            json!({"repetition_penalty": 1.2, "num_beams": 4}),
+            "repetition_penalty = 1.2 with num_beams above 1",
         ),
         (
             "generation_config.json",

@@ -33,9 +33,10 @@ const SHARE: (&[&str], &[&str]) = (&["0", "1"], &["-0.0000001", "1.0000001", "na
 const COUNT: (&[&str], &[&str]) = (&["1"], &["0"]);
 const ANY: (&[&str], &[&str]) = (&["0"], &[]); // -1 is no unsigned number, which is another error
 const ABOVE_ZERO: (&[&str], &[&str]) = (&["1e-300"], &["0", "-1", "inf", "nan"]);
+const ABOVE_ZERO_F32: (&[&str], &[&str]) = (&["1e-30"], &["0", "-1", "inf", "nan"]);
 const FACTOR: (&[&str], &[&str]) = (&["0"], &["-0.0000001", "inf", "nan"]);
 
-const ROWS: [Row; 72] = [
+const ROWS: [Row; 82] = [
     row("seed", ANY),
     row("data.batch_tokens", COUNT),
     ("data.max_length", &["2"], &["1"]),
@@ -120,8 +121,18 @@ const ROWS: [Row; 72] = [
     row("train.adam.weight_decay", FACTOR),
     ("decode.beam", &["1", "1000"], &["0", "1001"]),
     ("decode.length_penalty", &["-1e30", "1e30"], &["inf", "nan"]),
+    row("decode.coverage_penalty", FACTOR),
     ("decode.max_length", &["2"], &["1"]),
     row("decode.max_length_ratio", FACTOR),
+    row("decode.min_length", ANY),
+    row("decode.min_length_ratio", FACTOR),
+    row("decode.no_repeat_ngram", ANY),
+    row("decode.repetition_penalty", ABOVE_ZERO_F32),
+    row("decode.temperature", ABOVE_ZERO_F32),
+    row("decode.top_k", ANY),
+    ("decode.top_p", &["1e-30", "1"], &["0", "1.0000001", "nan"]),
+    row("decode.min_p", SHARE),
+    row("decode.seed", ANY),
     ("decode.max_source_length", &["2"], &["1"]),
     row("decode.batch_tokens", COUNT),
 ];

@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use attend_cli::ComputeArgs;
 use attend_infer::document::{Diagonal, Document, Paragraph, Translated};
 use attend_infer::{
-    AlignWords, Error, Heads, Link, Models, Result, Translation, Translator, WordAligner,
+    AlignWords, Error, Glossary, Heads, Link, Models, Result, Translation, Translator, WordAligner,
 };
 use attend_model::Kernels;
 
-use super::DecodeArgs;
 use super::chunks::Chunks;
 use super::heads::HeadArgs;
 use super::model::ModelArgs;
 use super::output::{Output, check_apart};
 use super::warnings::{LengthWarnings, LineReports, Problem};
+use super::{ConstraintArgs, DecodeArgs};
 use columns::paragraphs;
 use layout_args::LayoutArgs;
 use line_bar::LineBar;
@@ -73,6 +73,14 @@ pub(crate) struct Args {
     #[arg(long)]
     prefix_column: bool,
 
+    /// Require the translations of terms: lines of this file are `source<TAB>target`. Where a line has the source as
+    /// whole words, its translation has the target. Needs a beam, of 4 at least
+    #[arg(long, value_name = "FILE")]
+    glossary: Option<PathBuf>,
+
+    #[command(flatten)]
+    constraints: ConstraintArgs,
+
     #[command(flatten)]
     models: ModelArgs,
 
@@ -102,11 +110,18 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let (device, kernels) = args.compute.start()?;
     let models = args.models.open(&args.run, &device, kernels)?;
     let decode = args.decode.apply(models.decode.clone())?;
-    let style = args.style(decode.beam)?;
     let trained = models.max_length;
     let bar = LineBar::new(&args.files, args.output.is_some());
     let translator = Translator::new(&models.ensemble, &models.tokenizers, &decode, kernels);
-    let translator = translator.observed_by(&bar);
+    let mut translator = translator.observed_by(&bar);
+    if let Some(samples) = args.n_best {
+        translator = translator.with_samples(samples.get());
+    }
+    let forbidden = args.constraints.forbidden()?;
+    if !forbidden.is_empty() {
+        translator = translator.forbidding(&forbidden)?;
+    }
+    let style = args.style(translator.hypotheses())?;
     let aligner = args.aligner(&models, kernels)?;
     let tokenizer = models.tokenizers.require_source()?;
     let count = |texts: &[&str]| {
@@ -120,6 +135,14 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     }
     if args.alignments.is_some() {
         layout = layout.with_links();
+    }
+    let glossary = args.glossary.as_deref().map(Glossary::open).transpose()?;
+    let terms = |text: &str| {
+        let glossary = glossary.as_ref();
+        glossary.map_or_else(Vec::new, |glossary| glossary.terms_for(text))
+    };
+    if glossary.is_some() {
+        layout = layout.with_terms(&terms);
     }
     let mut output = Output::open(args.output.as_deref())?;
     let mut alignments = args
@@ -159,6 +182,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             }
             if translated.cut {
                 reports.add(Problem::Cut, line);
+            }
+            if translated.repeats {
+                reports.add(Problem::Repeats, line);
+            }
+            if !translated.missing_terms.is_empty() {
+                reports.add(Problem::MissingTerms(translated.missing_terms), line);
             }
         }
         bar.end();
