@@ -148,16 +148,12 @@ class Model:
 
 
 def export(options, run, folder):
-    """Exports a run in both types. Without `infer export --quantize`, CTranslate2 rounds f32 while loading."""
+    """Exports a run in both types."""
     infer = options.programs / "infer"
-    has = "--quantize" in execute([infer, "export", "--help"]).stdout
     exports = {}
     for kind in options.types:
         out = folder / f"ctranslate2-{kind}"
         quantize = ["--quantize", "int8"] if kind == "int8" else []
-        if quantize and not has:
-            out = exports.get("f32", folder / "ctranslate2-f32")
-            quantize = []
         if not out.exists():
             execute([infer, "export", run, "--to", "ctranslate2", "-o", out, "--device", "cpu", *quantize])
         exports[kind] = out
@@ -275,21 +271,20 @@ class Natural:
         self.lines.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
         rows = [encoded.tokens for encoded in source.encode_batch(lines, add_special_tokens=False)]
         self.rows.write_text(json.dumps(rows))
-        self.quantize = "--quantize" in execute([options.programs / "infer", "translate", "--help"]).stdout
+        self.int8 = folder / "attend-int8"
+        if not self.int8.exists():
+            execute([options.programs / "infer", "quantize", model.run, "-o", self.int8])
         self.parts = {}  # of CTranslate2's time, by name and type: Python, loading, translating
 
     def tokens(self, texts):
         return sum(len(encoded.ids) for encoded in self.pieces.encode_batch(texts))
 
     def attend(self, kind):
-        command = [self.options.programs / "infer", "translate", self.model.run, self.lines, "-o", self.output]
-        command += ["--beam", self.beam, "--max-length", MAX_LENGTH]
+        run = self.int8 if kind == "int8" else self.model.run
+        command = [self.options.programs / "infer", "translate", run, self.lines, "-o", self.output]
+        command += ["--beam", self.beam, "--max-length", MAX_LENGTH, "--max-length-ratio", 1000]
         command += ["--length-measure", "tokens", "--length-penalty", 1, "--early-stopping", "true"]
         command += ["--device", "cpu", "--threads", self.options.threads]
-        if self.quantize:
-            command += ["--quantize", TYPES[kind][0]]
-        elif kind == "int8":
-            return None, None
         begin = time.perf_counter()
         execute(command)
         seconds = time.perf_counter() - begin
@@ -312,8 +307,6 @@ class Natural:
 
     def check(self, kind):
         ours, theirs = self.attend(kind)[0], self.ctranslate2(kind, 1, self.options.threads)[0]
-        if ours is None:
-            return None
         if len(ours) != len(theirs):
             raise SystemExit(f"{len(ours)} and {len(theirs)} translations of {self.count} lines")
         return sum(map(str.__eq__, ours, theirs)), self.count
@@ -321,7 +314,7 @@ class Natural:
     def speeds(self, program, kind):
         if program == "attend":
             texts, seconds = self.attend(kind)
-            return {} if texts is None else {"attend": self.tokens(texts) / seconds}
+            return {"attend": self.tokens(texts) / seconds}
         found = {}
         for workers, threads in dict.fromkeys([(1, self.options.threads), (self.options.threads, 1)]):
             name = f"ctranslate2 {workers}x{threads}"
@@ -338,9 +331,6 @@ def compare(options, row):
     """Runs the programs in turns. Returns the speeds of each column: (program, type) to tokens per second."""
     for kind in options.types:
         equal = row.check(kind)
-        if equal is None:
-            print(f"  {row.name}: this `infer translate` has no --quantize", flush=True)
-            continue
         share = equal[0] / equal[1]
         print(f"  {row.name}, {kind}: {equal[0]} of {equal[1]} outputs are equal ({share:.1%})", flush=True)
         if kind == "f32" and share < 0.99:

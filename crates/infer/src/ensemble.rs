@@ -139,6 +139,10 @@ impl Step for Ensemble {
         self.members[0].start_token()
     }
 
+    fn admits(&self, pass: &Pass) -> bool {
+        self.members.iter().all(|model| model.admits(pass))
+    }
+
     fn start<'a>(
         &'a self,
         memory: &Memory,
@@ -187,10 +191,6 @@ impl DecoderState for EnsembleState<'_> {
     fn select(&mut self, kept: &[KeptRows]) -> TensorResult<()> {
         let mut members = self.members.iter_mut();
         members.try_for_each(|state| state.select(kept))
-    }
-
-    fn can_admit(&self) -> bool {
-        self.members.iter().all(|state| state.can_admit())
     }
 
     fn admit(&mut self, memory: &Memory) -> TensorResult<()> {

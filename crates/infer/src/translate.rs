@@ -6,7 +6,7 @@ use attend_ops::on_pool;
 use crate::plan::{Plan, Planner, missing};
 use crate::prefix::Prefix;
 use crate::repeats::repeats;
-use crate::search::{Found, search};
+use crate::search::{Found, Group, search};
 use crate::{DecodeConfig, Hypothesis, Observer, Request, Result, Translation};
 
 /// Text in, text out.
@@ -97,24 +97,33 @@ impl<'a> Translator<'a> {
             .collect();
         self.observer.advance(lines.len() - full.len());
         let lengths: Vec<usize> = full.iter().map(|&line| sources[line].len()).collect();
-        let budget = self.planner.config.batch_tokens / self.hypotheses();
-        for batch in batches_by_length(&lengths, budget) {
-            let lines: Vec<usize> = batch.iter().map(|&i| full[i]).collect();
-            let searches = lines.iter().map(|&line| self.planner.search(&plans[line]));
-            let searches = searches.collect::<Result<Vec<_>>>()?;
-            let batch: Vec<&[u32]> = lines.iter().map(|&line| &*sources[line]).collect();
-            let packed = Packed::of_sentences(&batch).into();
-            let all_found = search(self.model, &packed, searches, &self.pass, self.observer)?;
-            self.observer.advance(batch.len());
-            for (line, found) in lines.into_iter().zip(all_found) {
-                let (plan, translation) = (&plans[line], &mut translations[line]);
-                translation.cut = found[0].tokens.len() >= plan.limit;
-                translation.hypotheses = self.hypotheses_of(found, plan.prefix.as_ref())?;
-                let best = &translation.hypotheses[0];
-                translation.repeats = repeats(self.without_eos(&best.tokens));
-                translation.missing_terms = missing(&requests[line].terms, &best.text);
-            }
-        }
+        let room = self.planner.config.batch_tokens / self.hypotheses();
+        // Half of the room, so that a group can enter when half of the others are done.
+        let budget = match self.model.admits(&self.pass) {
+            true => room / 2,
+            false => room,
+        };
+        let batches = batches_by_length(&lengths, budget).into_iter();
+        let groups = batches.map(|batch| {
+            let lines = batch.iter().map(|&i| full[i]);
+            let batch: Vec<&[u32]> = lines.clone().map(|line| &*sources[line]).collect();
+            let searches = lines.map(|line| Ok((line, self.planner.search(&plans[line])?)));
+            Ok(Group {
+                source: Packed::of_sentences(&batch).into(),
+                searches: searches.collect::<Result<_>>()?,
+            })
+        });
+        let (model, pass, observer) = (self.model, &self.pass, self.observer);
+        search(model, groups, room, pass, observer, |line, found| {
+            let (plan, translation) = (&plans[line], &mut translations[line]);
+            translation.cut = found[0].tokens.len() >= plan.limit;
+            translation.hypotheses = self.hypotheses_of(found, plan.prefix.as_ref())?;
+            let best = &translation.hypotheses[0];
+            translation.repeats = repeats(self.without_eos(&best.tokens));
+            translation.missing_terms = missing(&requests[line].terms, &best.text);
+            observer.advance(1);
+            Ok(())
+        })?;
         Ok(translations)
     }
 

@@ -63,6 +63,11 @@ pub trait Step: Encode {
     /// The token that every translation starts from.
     fn start_token(&self) -> u32;
 
+    /// Whether its states admit sentences: whether rows of different lengths can step together.
+    fn admits(&self, _pass: &Pass) -> bool {
+        false
+    }
+
     /// The state before the first token: `beams` rows for every sentence of the memory.
     fn start<'a>(
         &'a self,
@@ -85,15 +90,10 @@ pub trait DecoderState: Send {
     /// Keeps only these rows, in this order. A row may be taken more than once.
     fn select(&mut self, kept: &[KeptRows]) -> Result<()>;
 
-    /// Whether rows of different lengths can step together, so that sentences can be admitted.
-    fn can_admit(&self) -> bool {
-        false
-    }
-
     /// Adds sentences after those that there are, each with one row that has read nothing.
     ///
     /// # Errors
-    /// If [`DecoderState::can_admit`] is false.
+    /// If [`Step::admits`] is false.
     fn admit(&mut self, _memory: &Memory) -> Result<()> {
         bail!("rows of different lengths cannot step together")
     }

@@ -24,7 +24,7 @@ mod tests;
 use std::ops::Range;
 
 use attend_batch::Source;
-use attend_model::{KeptRows, Pass, Step};
+use attend_model::{DecoderState, KeptRows, Pass, Step};
 use rayon::prelude::*;
 
 pub(crate) use beam::Beam;
@@ -118,9 +118,16 @@ pub(crate) enum Next {
     Rows(Vec<(usize, u32)>),
 }
 
+/// Sentences that are encoded together.
+pub(crate) struct Group {
+    pub(crate) source: Source,
+    /// One for each sentence, with a number that says which it is.
+    pub(crate) searches: Vec<(usize, Search)>,
+}
+
 /// A sentence whose search is not over.
 struct Active {
-    sentence: usize,
+    number: usize,
     source_tokens: usize,
     search: Search,
     /// Its rows of the model's state.
@@ -140,30 +147,50 @@ impl Active {
     }
 }
 
-/// The translations of every sentence, as its search finds them. Sentences that are done leave the batch.
-/// The observer may cancel the search before any step.
+/// Translates the sentences of all groups, and gives `done` what each search finds, by the number of its sentence.
+///
+/// Sentences that are done leave the batch, and the next group enters it as soon as the sources of all have at most
+/// `room` tokens, if the model can step rows of different lengths together. Otherwise it waits until all are
+/// done. The observer may cancel the search before any step.
 pub(crate) fn search(
     model: &dyn Step,
-    source: &Source,
-    searches: Vec<Search>,
+    groups: impl IntoIterator<Item = Result<Group>>,
+    room: usize,
     pass: &Pass,
     observer: &dyn Observer,
-) -> Result<Vec<Vec<Found>>> {
-    let sentences = source.segments().count();
-    assert_eq!(sentences, searches.len(), "one search per sentence");
-    let mut found = vec![Vec::new(); sentences];
-    let mut active: Vec<Active> = (0..)
-        .zip(searches)
-        .map(|(sentence, search)| Active {
-            sentence,
-            source_tokens: source.segments().range(sentence).len(),
-            search,
-            rows: sentence..sentence + 1,
-        })
-        .collect();
-    let mut last = vec![model.start_token(); sentences]; // (r)
-    let mut state = model.start(&model.encode(source, pass)?, 1, pass)?;
-    while !active.is_empty() {
+    mut done: impl FnMut(usize, Vec<Found>) -> Result<()>,
+) -> Result<()> {
+    let mut groups = groups.into_iter().peekable();
+    let mut active: Vec<Active> = Vec::new();
+    let mut last: Vec<u32> = Vec::new(); // (r)
+    let mut state: Option<Box<dyn DecoderState + '_>> = None;
+    loop {
+        while let Some(group) = groups.next_if(|group| {
+            let waiting = group
+                .as_ref()
+                .map_or(0, |group| group.source.segments().rows());
+            let tokens: usize = active.iter().map(|sentence| sentence.source_tokens).sum();
+            active.is_empty() || model.admits(pass) && tokens + waiting <= room
+        }) {
+            let Group { source, searches } = group?;
+            let memory = model.encode(&source, pass)?;
+            match &mut state {
+                Some(state) if !active.is_empty() => state.admit(&memory)?,
+                _ => state = Some(model.start(&memory, 1, pass)?),
+            }
+            for ((number, search), range) in searches.into_iter().zip(source.segments().ranges()) {
+                active.push(Active {
+                    number,
+                    source_tokens: range.len(),
+                    search,
+                    rows: last.len()..last.len() + 1,
+                });
+                last.push(model.start_token());
+            }
+        }
+        let Some(state) = state.as_mut().filter(|_| !active.is_empty()) else {
+            return Ok(());
+        };
         if observer.is_cancelled() {
             return Err(Error::Cancelled);
         }
@@ -182,7 +209,7 @@ pub(crate) fn search(
         let mut still_active = Vec::new();
         for (place, (mut sentence, next)) in active.into_iter().zip(answers).enumerate() {
             match next {
-                Next::Done => found[sentence.sentence] = sentence.search.strategy.finish(),
+                Next::Done => done(sentence.number, sentence.search.strategy.finish())?,
                 Next::Rows(next) => {
                     let rows = next.iter().map(|(row, _)| sentence.rows.start + row);
                     kept.push(KeptRows {
@@ -200,5 +227,4 @@ pub(crate) fn search(
             state.select(&kept)?;
         }
     }
-    Ok(found)
 }

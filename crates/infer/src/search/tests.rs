@@ -11,8 +11,8 @@ use candle_core::{Device, Tensor};
 use serde::Deserialize;
 
 use super::{
-    Beam, Criteria, EndAtLimit, Found, Greedy, MinLength, NoRepeatNgram, RepetitionPenalty, Rule,
-    Search, Strategy, search,
+    Beam, Criteria, EndAtLimit, Found, Greedy, Group, MinLength, NoRepeatNgram, RepetitionPenalty,
+    Rule, Search, Strategy, search,
 };
 use crate::{EarlyStopping, Ensemble, Error, LengthMeasure};
 
@@ -117,14 +117,37 @@ fn run(
         rules: rules(),
         strategy: strategy(),
     });
-    let packed = Packed::of_sentences(sources).into();
-    search(
-        model,
-        &packed,
-        searches.collect(),
-        &Pass::eval(kernels),
-        &(),
-    )
+    search_all(model, sources, searches.collect(), &Pass::eval(kernels))
+}
+
+/// Translates sentences as one group.
+fn search_all(
+    model: &dyn Step,
+    sources: &[Vec<u32>],
+    searches: Vec<Search>,
+    pass: &Pass,
+) -> crate::Result<Vec<Vec<Found>>> {
+    let group = Group {
+        source: Packed::of_sentences(sources).into(),
+        searches: searches.into_iter().enumerate().collect(),
+    };
+    collect(sources.len(), |done| {
+        search(model, [Ok(group)], 0, pass, &(), done)
+    })
+}
+
+/// What a search gives, by number.
+fn collect(
+    count: usize,
+    run: impl FnOnce(&mut dyn FnMut(usize, Vec<Found>) -> crate::Result<()>) -> crate::Result<()>,
+) -> crate::Result<Vec<Vec<Found>>> {
+    let mut all = vec![Vec::new(); count];
+    run(&mut |number, found| {
+        assert!(all[number].is_empty(), "sentence {number} is done twice");
+        all[number] = found;
+        Ok(())
+    })?;
+    Ok(all)
 }
 
 fn greedy(
@@ -371,6 +394,35 @@ fn what_a_sentence_becomes_does_not_depend_on_its_batch_mates() {
 }
 
 #[test]
+fn sentences_that_enter_a_running_search_have_the_same_bits_as_alone() {
+    let (model, sentences) = (model(), sentences(60));
+    let pass = Pass::eval(Kernels::Fused);
+    let search_of = || Search {
+        rules: Last::Eos.rules(criteria(20)),
+        strategy: Box::new(Beam::new(3, criteria(20))),
+    };
+    let alone = sentences.iter().map(|sentence| {
+        let sentence = std::slice::from_ref(sentence);
+        search_all(&*model, sentence, vec![search_of()], &pass)
+            .unwrap()
+            .remove(0)
+    });
+    let alone: Vec<_> = alone.collect();
+    for (size, room) in [(1, 0), (1, 30), (7, 100), (60, 1000), (4, 10_000)] {
+        let numbers: Vec<usize> = (0..60).collect();
+        let groups = numbers.chunks(size).map(|numbers| {
+            let sources: Vec<&[u32]> = numbers.iter().map(|&i| &sentences[i][..]).collect();
+            Ok(Group {
+                source: Packed::of_sentences(&sources).into(),
+                searches: numbers.iter().map(|&i| (i, search_of())).collect(),
+            })
+        });
+        let found = collect(60, |done| search(&*model, groups, room, &pass, &(), done));
+        assert_eq!(found.unwrap(), alone, "{size} {room}");
+    }
+}
+
+#[test]
 fn each_sentence_has_its_own_limit_and_ends_there() {
     let (model, sentences) = (model(), sentences(30));
     let limit = |i: usize| 1 + i % 9;
@@ -378,9 +430,8 @@ fn each_sentence_has_its_own_limit_and_ends_there() {
         rules: Last::Eos.rules(criteria(limit(i))),
         strategy: Box::new(Beam::new(4, criteria(limit(i)))),
     });
-    let packed = Packed::of_sentences(&sentences).into();
     let pass = Pass::eval(Kernels::Fused);
-    let found = search(&*model, &packed, searches.collect(), &pass, &()).unwrap();
+    let found = search_all(&*model, &sentences, searches.collect(), &pass).unwrap();
     for (i, found) in found.iter().enumerate() {
         assert!(!found.is_empty() && found.is_sorted_by(|a, b| a.score >= b.score));
         for Found { tokens, .. } in found {

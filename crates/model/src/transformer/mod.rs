@@ -169,13 +169,17 @@ impl Step for Transformer {
         (self.target.table.dims()[0] - 1) as u32
     }
 
+    fn admits(&self, pass: &Pass) -> bool {
+        pass.kernels == Kernels::Fused && self.decoder.is_fused()
+    }
+
     fn start<'a>(
         &'a self,
         memory: &Memory,
         beams: usize,
         pass: &Pass,
     ) -> Result<Box<dyn DecoderState + 'a>> {
-        if pass.kernels == Kernels::Fused && self.decoder.is_fused() {
+        if self.admits(pass) {
             let state = FusedState::new(self, memory, beams, pass)?;
             return Ok(Box::new(state));
         }

@@ -60,10 +60,6 @@ impl DecoderState for FusedState<'_> {
         Ok(())
     }
 
-    fn can_admit(&self) -> bool {
-        true
-    }
-
     fn admit(&mut self, memory: &Memory) -> Result<()> {
         self.add(&memory.states, &memory.segments, 1)
     }

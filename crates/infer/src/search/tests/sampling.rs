@@ -16,9 +16,8 @@ fn samples(sources: &[Vec<u32>], numbers: &[u64], count: usize, limit: usize) ->
         rules: Vec::new(),
         strategy: Box::new(Sample::new(count, 1, number, ALL, criteria(limit))),
     });
-    let packed = Packed::of_sentences(sources).into();
     let pass = Pass::eval(Kernels::Fused);
-    search(&*model(), &packed, searches.collect(), &pass, &()).unwrap()
+    search_all(&*model(), sources, searches.collect(), &pass).unwrap()
 }
 
 #[test]
