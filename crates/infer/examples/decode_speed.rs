@@ -41,7 +41,7 @@ struct Args {
     #[arg(long, default_value_t = 1)]
     repeat: usize,
 
-    /// Print the tokens too
+    /// Print the tokens and scores too
     #[arg(long)]
     outputs: bool,
 
@@ -80,15 +80,12 @@ fn main() -> anyhow::Result<()> {
         let start = Instant::now();
         for batch in lines.chunks(args.batch) {
             let translations = translator.translate(batch)?;
-            outputs.extend(
-                translations
-                    .into_iter()
-                    .map(|mut t| t.hypotheses.swap_remove(0).tokens),
-            );
+            let best = translations.into_iter();
+            outputs.extend(best.map(|mut translation| translation.hypotheses.swap_remove(0)));
         }
         seconds.push(start.elapsed().as_secs_f64());
     }
-    let tokens: usize = outputs.iter().map(Vec::len).sum();
+    let tokens: usize = outputs.iter().map(|best| best.tokens.len()).sum();
     let best = seconds.iter().copied().fold(f64::INFINITY, f64::min);
     let mut report = json!({
         "tokens": tokens,
@@ -97,7 +94,10 @@ fn main() -> anyhow::Result<()> {
         "tokens_per_second": tokens as f64 / best,
     });
     if args.outputs {
-        report["outputs"] = json!(outputs);
+        let tokens: Vec<_> = outputs.iter().map(|best| &best.tokens).collect();
+        let scores: Vec<u32> = outputs.iter().map(|best| best.score.to_bits()).collect();
+        report["outputs"] = json!(tokens);
+        report["score_bits"] = json!(scores);
     }
     #[allow(clippy::print_stdout)]
     {

@@ -1,8 +1,7 @@
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use attend_ops::random::{self, Key};
-use attend_ops::{Int8Matrix, LayerNorm, Linear, PackedWeight, Param, Site, Weight};
+use attend_ops::{LayerNorm, Linear, PackedWeight, Param, Site, Weight};
 use candle_core::{DType, Device, Result, Shape, Tensor, bail};
 use thiserror::Error;
 
@@ -75,20 +74,11 @@ impl Weights {
 
 impl Packing {
     /// Packs a matrix.
-    pub fn pack(self, tensor: &Tensor) -> Result<PackedWeight> {
-        let (outputs, inputs) = tensor.dims2()?;
-        let values = tensor.flatten_all()?.to_vec1::<f32>()?;
-        Ok(match self {
-            Packing::Float => PackedWeight::float(&values, outputs, inputs),
-            Packing::Int8 => {
-                let (bytes, scales) = Int8Matrix::quantize(&values, outputs, inputs);
-                let (bytes, size) = (Arc::new(bytes), Int8Matrix::size(outputs, inputs));
-                match Int8Matrix::new(bytes, 0..size, &scales, inputs) {
-                    Some(matrix) => PackedWeight::int8(matrix),
-                    None => bail!("a matrix of {outputs} by {inputs} cannot be quantised"),
-                }
-            }
-        })
+    fn pack(self, tensor: &Tensor) -> Result<PackedWeight> {
+        match self {
+            Packing::Float => PackedWeight::float(tensor),
+            Packing::Int8 => PackedWeight::quantized(tensor),
+        }
     }
 }
 

@@ -17,11 +17,13 @@
 //! | `event_log` | `metrics.jsonl` of a run |
 //! | `metrics` | text that is scored |
 //! | `heatmap` | text that is drawn |
+//! | `document` | a line that is taken apart, translated and put together |
 
 mod bundle_config;
 mod config;
 mod corpus;
 mod ctranslate2;
+mod document;
 mod encode;
 mod event_log;
 mod fixture;
@@ -86,4 +88,5 @@ pub const TARGETS: &[Target] = targets![
     event_log,
     metrics,
     heatmap,
+    document,
 ];

@@ -1,7 +1,7 @@
 use std::fs;
 
 use attend_infer::export::{ExportFormat, ExportOptions, export, quantize};
-use attend_infer::{Bundle, Error, Quantization, Translator};
+use attend_infer::{Bundle, DecodeConfig, Error, Quantization, Translation, Translator};
 use attend_model::{AttentionChoice, Kernels, Packing};
 use candle_core::Device;
 use tempfile::TempDir;
@@ -40,6 +40,54 @@ fn a_bundle_in_8_bits_translates_as_the_model_quantised_on_loading() {
         let again = folder.path().join("again");
         quantize(&place, &again).unwrap();
         assert_eq!(stored.len(), translate(&open(&again, Packing::Float)).len());
+    }
+}
+
+#[test]
+fn bits_do_not_depend_on_batches_order_or_threads() {
+    let folder = TempDir::new().unwrap();
+    let model = folder.path().join("model");
+    let fixture = Fixture::joint();
+    fixture.write_with(&model, &fixture.tensors());
+    let lines: Vec<String> = (0..40)
+        .map(|i| format!("{} {}", LINES[i % LINES.len()], LINES[i * i % LINES.len()]))
+        .collect();
+    for packing in [Packing::Float, Packing::Int8] {
+        for beam in [1, 3] {
+            let bundle = open(&model, packing);
+            let run = |lines: &[String], batch_tokens| {
+                let decode = DecodeConfig {
+                    beam,
+                    batch_tokens,
+                    ..bundle.decode.clone()
+                };
+                let kernels = Kernels::Fused;
+                let translator =
+                    Translator::new(&*bundle.model, &bundle.tokenizers, &decode, kernels);
+                translator.translate(lines).unwrap()
+            };
+            let alone: Vec<Translation> = lines
+                .iter()
+                .flat_map(|line| run(std::slice::from_ref(line), 1))
+                .collect();
+            for batch_tokens in [1, 50, 300, 10_000] {
+                assert_eq!(
+                    run(&lines, batch_tokens),
+                    alone,
+                    "{packing:?} {batch_tokens}"
+                );
+            }
+            let mut reversed = lines.clone();
+            reversed.reverse();
+            let mut found = run(&reversed, 200);
+            found.reverse();
+            assert_eq!(found, alone, "{packing:?}, in reverse order");
+            for threads in [1, 2, 3] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                let found = pool.unwrap().install(|| run(&lines, 300));
+                assert_eq!(found, alone, "{packing:?}, {threads} threads");
+            }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::int8::{GROUP, PANEL, QuantizedRows};
 use crate::gemm::RowsMut;
+#[cfg(target_arch = "x86_64")]
 use crate::isa::Isa;
 
 /// Some panels of a matrix.

@@ -19,6 +19,9 @@ pub use int8::Int8Matrix;
 pub(crate) use product::{PackedMap, forward};
 pub use quantize::quantize_row;
 
+use candle_core::{Result, Tensor, bail};
+
+use crate::cpu::view;
 use crate::gemm::{ColumnBlocks, RowsMut};
 use float::FloatMatrix;
 use int8::QuantizedRows;
@@ -37,11 +40,22 @@ enum Kind {
 }
 
 impl PackedWeight {
-    /// Packs 32-bit floats.
-    pub fn float(values: &[f32], outputs: usize, inputs: usize) -> Self {
-        Self(Kind::Float(Arc::new(FloatMatrix::pack(
-            values, outputs, inputs,
-        ))))
+    /// Packs the 32-bit floats of a tensor on the CPU.
+    pub fn float(tensor: &Tensor) -> Result<Self> {
+        let (outputs, inputs) = tensor.dims2()?;
+        let matrix = FloatMatrix::pack(&view(tensor)?, outputs, inputs);
+        Ok(Self(Kind::Float(Arc::new(matrix))))
+    }
+
+    /// Quantises the 32-bit floats of a tensor on the CPU.
+    pub fn quantized(tensor: &Tensor) -> Result<Self> {
+        let (outputs, inputs) = tensor.dims2()?;
+        let (bytes, scales) = Int8Matrix::quantize(&view(tensor)?, outputs, inputs);
+        let size = bytes.len();
+        match Int8Matrix::new(Arc::new(bytes), 0..size, &scales, inputs) {
+            Some(matrix) => Ok(Self::int8(matrix)),
+            None => bail!("a matrix of {outputs} by {inputs} cannot be quantised"),
+        }
     }
 
     /// A matrix of 8-bit integers.

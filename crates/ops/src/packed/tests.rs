@@ -22,11 +22,11 @@ const SIZES: [(usize, usize, usize); 9] = [
     (600, 40, 50),
 ];
 
-fn int8(values: &[f32], outputs: usize, inputs: usize) -> PackedWeight {
-    let (bytes, scales) = Int8Matrix::quantize(values, outputs, inputs);
-    let size = bytes.len();
-    let matrix = Int8Matrix::new(Arc::new(bytes), 0..size, &scales, inputs);
-    PackedWeight::int8(matrix.unwrap())
+/// The matrix in both kinds.
+fn packed(values: &[f32], outputs: usize, inputs: usize) -> [PackedWeight; 2] {
+    let tensor = Tensor::from_slice(values, (outputs, inputs), &Device::Cpu).unwrap();
+    let float = PackedWeight::float(&tensor).unwrap();
+    [float, PackedWeight::quantized(&tensor).unwrap()]
 }
 
 fn values(tensor: &Tensor) -> Vec<f32> {
@@ -42,11 +42,8 @@ fn layers(o: usize, i: usize) -> [Linear; 3] {
         bias: Some(Weight::read_only("b", bias.clone())),
     };
     let tensor = Tensor::from_slice(&w, (o, i), &Device::Cpu).unwrap();
-    [
-        layer(Weight::read_only("w", tensor)),
-        layer(Weight::packed("w", PackedWeight::float(&w, o, i))),
-        layer(Weight::packed("w", int8(&w, o, i))),
-    ]
+    let [float, int8] = packed(&w, o, i).map(|matrix| layer(Weight::packed("w", matrix)));
+    [layer(Weight::read_only("w", tensor)), float, int8]
 }
 
 #[test]
@@ -106,10 +103,7 @@ fn the_bits_of_a_row_do_not_depend_on_other_rows_or_on_threads() {
 fn a_row_is_the_weights_of_one_output() {
     for (_, o, i) in SIZES {
         let w = values(weight("w", (o, i)).value());
-        for (matrix, tolerance) in [
-            (PackedWeight::float(&w, o, i), 0.0),
-            (int8(&w, o, i), 0.5 / 127.0),
-        ] {
+        for (matrix, tolerance) in packed(&w, o, i).into_iter().zip([0.0, 0.5 / 127.0]) {
             let mut row = vec![f32::NAN; i];
             for (output, expected) in w.chunks(i).enumerate() {
                 matrix.row(output, &mut row);
