@@ -379,7 +379,7 @@ fn settings_that_attend_does_not_have_are_refused_by_name() {
         assert!(
             error
                 .hint()
-                .is_some_and(|hint| hint.contains("without quantisation"))
+                .is_some_and(|hint| hint.contains("Pegasus and CTranslate2"))
         );
     }
     // Which head shows alignments does not change translations.
