@@ -57,6 +57,14 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// How many hypotheses the search of a line follows at most.
+    pub(crate) fn width(&self, plan: &Plan) -> usize {
+        match Terms::tokens_of(&plan.terms) {
+            0 => self.hypotheses(),
+            tokens => Constrained::width(self.config.beam, tokens),
+        }
+    }
+
     fn spelling(&self) -> Result<Arc<Spelling>> {
         if let Some(spelling) = self.spelling.get() {
             return Ok(spelling.clone());
@@ -169,7 +177,8 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// In the order of Hugging Face's `generate`. The end at the limit is last: it counts whatever others say.
+    /// In the order of Hugging Face's `generate`. The end at the limit is last: it counts whatever others say, except
+    /// for forbidden phrases.
     fn rules(&self, plan: &Plan, criteria: Criteria) -> Vec<Box<dyn Rule>> {
         let Criteria { eos, limit, .. } = criteria;
         let mut rules: Vec<Box<dyn Rule>> = Vec::new();

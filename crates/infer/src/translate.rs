@@ -97,7 +97,11 @@ impl<'a> Translator<'a> {
             .collect();
         self.observer.advance(lines.len() - full.len());
         let lengths: Vec<usize> = full.iter().map(|&line| sources[line].len()).collect();
-        let room = self.planner.config.batch_tokens / self.hypotheses();
+        let width = full
+            .iter()
+            .map(|&line| self.planner.width(&plans[line]))
+            .max();
+        let room = self.planner.config.batch_tokens / width.unwrap_or(1);
         // Half of the room, so that a group can enter when half of the others are done.
         let budget = match self.model.admits(&self.pass) {
             true => room / 2,
@@ -116,9 +120,9 @@ impl<'a> Translator<'a> {
         let (model, pass, observer) = (self.model, &self.pass, self.observer);
         search(model, groups, room, pass, observer, |line, found| {
             let (plan, translation) = (&plans[line], &mut translations[line]);
-            translation.cut = found[0].tokens.len() >= plan.limit;
             translation.hypotheses = self.hypotheses_of(found, plan.prefix.as_ref())?;
             let best = &translation.hypotheses[0];
+            translation.cut = best.tokens.len() >= plan.limit;
             translation.repeats = repeats(self.without_eos(&best.tokens));
             translation.missing_terms = missing(&requests[line].terms, &best.text);
             observer.advance(1);

@@ -337,7 +337,8 @@ kernel! {
     pub(crate) fn finish_row(y: &mut [f32], activation: Option<Activation>, dropout: Dropout) {
         match activation {
             None => {}
-            Some(Activation::Relu) => y.iter_mut().for_each(|y| *y = y.max(0.0)),
+            // Not `max`, which would turn NaN into 0.
+            Some(Activation::Relu) => y.iter_mut().for_each(|y| *y = if *y < 0.0 { 0.0 } else { *y }),
             Some(Activation::Gelu) => y.iter_mut().for_each(|y| *y *= normal_cdf(*y)),
             Some(Activation::Swish) => y.iter_mut().for_each(|y| *y *= sigmoid(*y)),
             Some(Activation::Tanh) => y.iter_mut().for_each(|y| *y = tanh(*y)),

@@ -66,6 +66,8 @@ pub(super) enum Problem {
     Cut,
     /// The translation ends in a loop.
     Repeats,
+    /// This tag of the line had no end, or no beginning.
+    Repaired(String),
     /// The translation does not have these required phrases.
     MissingTerms(Vec<String>),
 }
@@ -77,6 +79,7 @@ pub(super) struct LineReports {
     cut: usize,
     repeats: usize,
     missing: usize,
+    repaired: usize,
 }
 
 const LIMIT: &str = "cut off at decode.max_length or decode.max_length_ratio";
@@ -96,6 +99,12 @@ impl LineReports {
             Problem::Repeats => (
                 &mut self.repeats,
                 "its translation repeats itself to its end".to_string(),
+            ),
+            Problem::Repaired(tag) => (
+                &mut self.repaired,
+                format!(
+                    "{tag} has no other half on the line: with --format html, each line is a whole"
+                ),
             ),
             Problem::MissingTerms(terms) => (
                 &mut self.missing,
@@ -120,6 +129,9 @@ impl LineReports {
         }
         if let Some(more @ 1..) = self.repeats.checked_sub(SHOWN) {
             tracing::warn!("{more} more translations repeat themselves to their end");
+        }
+        if let Some(more @ 1..) = self.repaired.checked_sub(SHOWN) {
+            tracing::warn!("{more} more lines have tags without their other half");
         }
         if let Some(more @ 1..) = self.missing.checked_sub(SHOWN) {
             tracing::warn!("{more} more translations lack required phrases");

@@ -113,6 +113,10 @@ impl Line {
                 .iter()
                 .flat_map(|translation| translation.missing_terms.clone())
                 .collect(),
+            repaired: self
+                .markup
+                .as_ref()
+                .and_then(|markup| markup.repaired.clone()),
             split: self.is_split,
             pieces: self.pieces.len(),
             source_tokens: tokens.max().unwrap_or(1),

@@ -62,6 +62,8 @@ pub struct Translated {
     pub repeats: bool,
     /// Required phrases that it does not have.
     pub missing_terms: Vec<String>,
+    /// A tag that had no end on the line, or no beginning, and was repaired.
+    pub repaired: Option<String>,
     /// Whether the line was split because it is longer than the model's sentences.
     pub split: bool,
     /// How many requests it was.

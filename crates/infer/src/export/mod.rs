@@ -23,7 +23,7 @@ use candle_core::{Device, Tensor};
 use crate::bundle::{Bundle, Contents, Manifest, Quantization};
 use crate::huggingface::{self, expressible};
 use crate::staging::Staging;
-use crate::{BundleConfig, Error, LengthMeasure, Result, ctranslate2};
+use crate::{BundleConfig, Error, Heads, LengthMeasure, Result, ctranslate2};
 use card::Card;
 use origin::Origin;
 use proof::prove;
@@ -165,7 +165,9 @@ pub fn import(source: &Path, place: &Path) -> Result<Bundle> {
 
 /// Writes a model as a bundle whose matrices are in 8 bits. Nothing is left there if that fails.
 pub fn quantize(source: &Path, place: &Path) -> Result<Bundle> {
-    let mut bundle = Bundle::open(source, &Device::Cpu)?;
+    let contents = Contents::open(source)?;
+    let heads = Heads::of_folder(&contents.folder)?;
+    let mut bundle = contents.load(&Device::Cpu)?;
     if !bundle.config.model.can_pack() {
         return Err(Error::Usage {
             message: format!("{}: cannot be quantised", source.display()),
@@ -174,6 +176,9 @@ pub fn quantize(source: &Path, place: &Path) -> Result<Bundle> {
     }
     bundle.config.quantization = Some(Quantization::Int8);
     write_bundle(&bundle, place)?;
+    if let Some(heads) = heads {
+        heads.save(place)?; // no part of the bundle, but chosen for this model
+    }
     Ok(bundle)
 }
 

@@ -43,14 +43,19 @@ impl Constrained {
     /// But not wider than this for that reason.
     const MOST_WIDTH: usize = 64;
 
+    /// How many hypotheses are followed for terms of this many tokens in all.
+    pub(crate) fn width(beam: usize, tokens: usize) -> usize {
+        let room = (tokens + Self::MARGIN).clamp(Self::LEAST_WIDTH, Self::MOST_WIDTH);
+        beam.max(room)
+    }
+
     pub(crate) fn new(beam: usize, terms: Terms, criteria: Criteria) -> Self {
-        let room = (terms.tokens() + Self::MARGIN).clamp(Self::LEAST_WIDTH, Self::MOST_WIDTH);
         let first = Running {
             standing: terms.standing(&[]),
             ..Running::default()
         };
         Self {
-            width: beam.max(room),
+            width: Self::width(beam, terms.tokens()),
             wanted: beam.max(1),
             length: 0,
             running: vec![first],

@@ -61,14 +61,17 @@ impl Logits<'_> {
         if applying.is_empty() {
             return Row::new(logits);
         }
+        Row::new(logits)?; // an error if they are not finite
         let mut logits = logits.to_vec();
-        if logits.iter().any(|logit| logit.is_nan()) {
-            return Err(Error::NotANumber);
-        }
         let (pruning, changing): (Vec<_>, Vec<_>) =
             applying.into_iter().partition(|rule| rule.prunes());
         for rule in changing {
             rule.apply(tokens, &mut logits);
+        }
+        // Rules may forbid every word, but may not make one infinitely likely.
+        let finite = |logit: &f32| *logit < f32::INFINITY;
+        if !logits.iter().all(finite) {
+            return Err(Error::NotANumber);
         }
         let log_sum = log_sum_exp(&logits);
         for rule in pruning {

@@ -69,7 +69,11 @@ pub(super) struct Standing {
 impl Terms {
     /// How many tokens all terms have.
     pub(crate) fn tokens(&self) -> usize {
-        self.terms.iter().map(|term| term.after.len()).sum()
+        Self::tokens_of(&self.terms)
+    }
+
+    pub(crate) fn tokens_of(terms: &[Term]) -> usize {
+        terms.iter().map(|term| term.after.len()).sum()
     }
 
     pub(super) fn standing(&self, tokens: &[u32]) -> Standing {

@@ -33,10 +33,8 @@ impl QuantizedFile {
         let stored = file.shapes();
         let mut shapes = BTreeMap::new();
         for (name, shape) in &stored {
-            if name
-                .strip_suffix(SCALES)
-                .is_some_and(|name| stored.contains_key(name))
-            {
+            let is_int8 = |name: &str| file.info(name).is_some_and(|info| info.dtype == Dtype::I8);
+            if name.strip_suffix(SCALES).is_some_and(is_int8) {
                 continue;
             }
             let shape = match file.info(name).map(|info| info.dtype) {
@@ -95,7 +93,9 @@ impl TensorSource for QuantizedFile {
         );
         match matrix {
             Some(matrix) => Ok(Some(matrix)),
-            None => candle_core::bail!("`{name}` is cut off"),
+            None => {
+                candle_core::bail!("`{name}` is cut off, or a scale of it is not a positive number")
+            }
         }
     }
 }
@@ -109,6 +109,9 @@ pub(crate) fn quantized_bytes(tensors: &BTreeMap<String, Tensor>) -> Result<Vec<
         match tensor.dims() {
             [outputs, inputs] => {
                 let (bytes, scales) = Int8Matrix::quantize(&values, *outputs, *inputs);
+                if scales.iter().any(|scale| !scale.is_finite()) {
+                    return Err(Error::NotANumber);
+                }
                 stored.push((name.clone(), Dtype::I8, vec![bytes.len()], bytes));
                 let name = format!("{name}{SCALES}");
                 stored.push((name, Dtype::F32, vec![scales.len()], floats(scales)));

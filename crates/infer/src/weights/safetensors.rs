@@ -159,11 +159,11 @@ pub(crate) fn to_bytes(tensors: &BTreeMap<String, Tensor>) -> Result<Vec<u8>> {
     Ok(bytes.map_err(candle_core::Error::from)?)
 }
 
-/// Data begins at a multiple of this, so that no load of a vector crosses two lines of the cache.
+/// Matrices begin at a multiple of this where they can, so that no load of a vector crosses two lines of the cache.
 const ALIGNMENT: usize = 64;
 
-/// A safetensors file of tensors with these names, types, shapes and bytes. Its data is aligned: the header is filled
-/// up by an entry of its metadata.
+/// A safetensors file of tensors with these names, types, shapes and bytes. Floats come before integers, which are
+/// aligned: the header is filled up by an entry of its metadata.
 pub(super) fn aligned_bytes(tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>) -> Result<Vec<u8>> {
     let views = tensors.iter().map(|(name, dtype, shape, bytes)| {
         let view = TensorView::new(*dtype, shape.clone(), bytes)?;
@@ -180,7 +180,9 @@ pub(super) fn aligned_bytes(tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)>) 
     let header = bytes
         .first_chunk()
         .map_or(0, |size| u64::from_le_bytes(*size)) as usize;
-    match (header + 8) % ALIGNMENT {
+    let floats = tensors.iter().filter(|(_, dtype, ..)| *dtype == Dtype::F32);
+    let floats: usize = floats.map(|(.., bytes)| bytes.len()).sum();
+    match (header + 8 + floats) % ALIGNMENT {
         0 => Ok(bytes),
         over => Ok(file(ALIGNMENT - over)?),
     }

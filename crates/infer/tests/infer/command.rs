@@ -36,14 +36,20 @@ pub(crate) fn infer(folder: &Path, args: &[&str], input: &[u8]) -> Ran {
     // A process that fails early does not read its input, so the write may fail.
     let _ = child.stdin.take().unwrap().write_all(input);
     let output = child.wait_with_output().unwrap();
-    // An untrained model rarely predicts `</s>`, so most of its translations are cut off.
     let stderr = String::from_utf8(output.stderr).unwrap();
-    let cut = |line: &&str| !line.contains("cut off at decode.max_length");
     Ran {
         code: output.status.code().unwrap(),
         stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: stderr.split_inclusive('\n').filter(cut).collect(),
+        stderr: stderr.split_inclusive('\n').filter(is_talk).collect(),
     }
+}
+
+/// Whether a line is about anything else than the quality of a translation: an untrained model rarely predicts
+/// `</s>`, so most of its translations are cut off, or repeat themselves.
+pub(crate) fn is_talk(line: &&str) -> bool {
+    !["cut off at decode.max_length", "repeat"]
+        .iter()
+        .any(|about| line.contains(about))
 }
 
 fn input() -> String {
@@ -288,8 +294,28 @@ fn a_closed_output_pipe_is_not_an_error() {
     BufReader::new(stdout).read_line(&mut line).unwrap();
     let output = child.wait_with_output().unwrap();
     let talk = String::from_utf8(output.stderr).unwrap();
-    let is_talk = |line: &&str| !line.contains("cut off at decode.max_length");
     assert!(output.status.success() && talk.lines().filter(is_talk).count() == 0);
+}
+
+#[test]
+fn a_translation_that_repeats_itself_is_reported_with_its_line() {
+    let (folder, _) = with_bundle();
+    let mut child = command()
+        .args(["translate", "bundle", "--greedy"])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let _ = child.stdin.take().unwrap().write_all(b"\na dog runs\n");
+    let output = child.wait_with_output().unwrap();
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        talk.contains("line 2: its translation repeats itself"),
+        "{talk}"
+    );
+    assert!(!talk.contains("line 1:"), "{talk}");
 }
 
 #[test]

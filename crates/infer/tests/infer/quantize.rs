@@ -99,8 +99,12 @@ fn the_data_of_a_bundle_in_8_bits_is_aligned_for_vectors() {
     fixture.write_with(&model, &fixture.tensors());
     quantize(&model, &place).unwrap();
     let bytes = fs::read(place.join("model.safetensors")).unwrap();
-    let header = u64::from_le_bytes(*bytes.first_chunk().unwrap());
-    assert_eq!((header + 8) % 64, 0);
+    let header = u64::from_le_bytes(*bytes.first_chunk().unwrap()) as usize;
+    let tensors: serde_json::Value = serde_json::from_slice(&bytes[8..8 + header]).unwrap();
+    let shared = &tensors["model.shared.weight"];
+    assert_eq!(shared["dtype"], "I8");
+    let start = shared["data_offsets"][0].as_u64().unwrap() as usize;
+    assert_eq!((8 + header + start) % 64, 0);
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Int8Matrix {
     }
 
     /// A matrix of quantised bytes, which are `range` of what is given. `None` if they are not as many as the
-    /// matrix needs, or if the scales are not.
+    /// matrix needs, or if a scale is not a positive number.
     pub fn new(
         bytes: Arc<dyn AsRef<[u8]> + Send + Sync>,
         range: Range<usize>,
@@ -65,6 +65,10 @@ impl Int8Matrix {
         inputs: usize,
     ) -> Option<Self> {
         let outputs = scales.len();
+        let usable = |scale: &f32| scale.is_finite() && *scale > 0.0;
+        if !scales.iter().all(usable) {
+            return None;
+        }
         let depth = inputs.checked_next_multiple_of(GROUP)?;
         let size = outputs
             .checked_next_multiple_of(PANEL)?
@@ -112,6 +116,7 @@ impl Int8Matrix {
     /// x Wᵀ for the first outputs of one block, on this thread.
     pub(super) fn product(&self, x: &QuantizedRows, block: usize, outputs: usize, y: RowsMut) {
         let depth = self.inputs.next_multiple_of(GROUP);
+        assert_eq!(x.depth, depth, "inputs of a product");
         let first = block * COLS;
         let panels = outputs.div_ceil(PANEL) * PANEL;
         int8_kernels::rows(

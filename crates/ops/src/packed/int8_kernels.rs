@@ -213,7 +213,7 @@ mod avx512 {
     }
 }
 
-/// With AVX2: |a| · sign(a) w is a · w, and the sum of two of them fits 16 bits, as weights are at least -127.
+/// With AVX2: |w| · sign(w) a is w · a, and the sum of two of them fits 16 bits, as activations are at least -127.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod avx2 {
@@ -263,9 +263,9 @@ mod avx2 {
                 // SAFETY: a panel has 128 bytes for each group.
                 let at = unsafe { panel.as_ptr().add(group * GROUP * PANEL + 32 * part) };
                 let weights = unsafe { _mm256_loadu_si256(at.cast()) };
+                let sizes = _mm256_abs_epi8(weights);
                 for (sums, a) in sums.iter_mut().zip(&a) {
-                    let signed = _mm256_sign_epi8(weights, *a);
-                    let pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(*a), signed);
+                    let pairs = _mm256_maddubs_epi16(sizes, _mm256_sign_epi8(*a, weights));
                     let fours = _mm256_madd_epi16(pairs, ones);
                     sums[part] = _mm256_add_epi32(sums[part], fours);
                 }

@@ -51,6 +51,9 @@ impl PackedWeight {
     pub fn quantized(tensor: &Tensor) -> Result<Self> {
         let (outputs, inputs) = tensor.dims2()?;
         let (bytes, scales) = Int8Matrix::quantize(&view(tensor)?, outputs, inputs);
+        if scales.iter().any(|scale| !scale.is_finite()) {
+            bail!("a weight is not finite, so its matrix cannot be quantised");
+        }
         let size = bytes.len();
         match Int8Matrix::new(Arc::new(bytes), 0..size, &scales, inputs) {
             Some(matrix) => Ok(Self::int8(matrix)),

@@ -85,6 +85,9 @@ pub(crate) fn forward(
     }
     let (_, inputs) = layers[0].weight.dims();
     let n = x.len() / inputs;
+    if n == 0 {
+        return Ok(());
+    }
     let tasks: Vec<Task> = maps.iter().flat_map(Map::tasks).collect();
     if n <= FEW {
         by_outputs(x, inputs, &tasks, activation, y, width);

@@ -20,7 +20,7 @@ kernel! {
         most = highest.into_iter().fold(most, f32::max);
         let all_finite = finite.into_iter().all(|finite| finite) && rest.iter().all(|x| x.is_finite());
         let scale = if most == 0.0 { 1.0 } else { 127.0 / most };
-        let scale = scale.min(f32::MAX); // the largest value may be subnormal
+        let scale = scale.min(f32::MAX); // the largest value may be tiny
         for (q, &x) in quantized.iter_mut().zip(row) {
             // Adding 1.5 · 2^23 rounds to a whole number, which is then in the lowest bits.
             *q = (x * scale + 12_582_912.0).to_bits() as i8;

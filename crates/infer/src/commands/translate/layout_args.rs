@@ -39,7 +39,7 @@ pub(super) struct LayoutArgs {
     placeholder: Option<String>,
 
     /// html: lines have inline tags, which are put back by word alignment; what code, pre and translate="no" contain is
-    /// kept
+    /// kept. Each line is a whole: an element must end on the line that it begins on
     #[arg(
         long,
         value_name = "text|html",

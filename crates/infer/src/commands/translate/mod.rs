@@ -186,6 +186,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             if translated.repeats {
                 reports.add(Problem::Repeats, line);
             }
+            if let Some(tag) = translated.repaired {
+                reports.add(Problem::Repaired(tag), line);
+            }
             if !translated.missing_terms.is_empty() {
                 reports.add(Problem::MissingTerms(translated.missing_terms), line);
             }

@@ -89,8 +89,18 @@ impl<'a> Builder<'a> {
         while let Some(token) = self.tokens.next() {
             self.add(token);
         }
+        let optional = |name: &str| ENDED_BY_NEXT.iter().any(|group| group.contains(&name));
+        let open = self.open.iter().find(|(name, _)| !optional(name));
+        if let Some(name) = open.map(|(name, _)| format!("<{name}>")) {
+            self.repaired(name);
+        }
         self.close_to(0);
         self.markup
+    }
+
+    /// Notes the first tag that had to be repaired.
+    fn repaired(&mut self, tag: String) {
+        self.markup.repaired.get_or_insert(tag);
     }
 
     fn add(&mut self, token: Token<'a>) {
@@ -127,7 +137,11 @@ impl<'a> Builder<'a> {
             self.break_here();
         }
         if RAW.contains(&name) && !tag.is_closed {
+            let from = self.tokens.at;
             let raw = self.tokens.raw_element(&tag);
+            if !self.tokens.since(from).ends_with('>') {
+                self.repaired(format!("<{}>", tag.name));
+            }
             self.void(raw, false);
         } else if VOID.contains(&name) || tag.is_closed {
             self.void(tag.raw.into(), name == "br");
@@ -208,7 +222,7 @@ impl<'a> Builder<'a> {
             return;
         }
         let Some(at) = self.open.iter().rposition(|(open, _)| open == name) else {
-            return;
+            return self.repaired(format!("</{name}>"));
         };
         let again: Vec<(String, String)> = self.open[at + 1..]
             .iter()
@@ -278,6 +292,9 @@ impl<'a> Builder<'a> {
                     }
                 }
             }
+        }
+        if let Some(name) = open.first() {
+            self.repaired(format!("<{name}>"));
         }
         end_tags(&mut raw, open.drain(..));
         let count = words(&text).len();

@@ -58,6 +58,23 @@ fn is_balanced(line: &str) -> bool {
 }
 
 #[test]
+fn the_first_tag_without_its_other_half_is_named() {
+    for (line, expected) in [
+        ("a <b>b</b> <br> <img src=x> c", None),
+        ("<p>a <li>b", None),
+        ("a <b>b", Some("<b>")),
+        ("<ul>", Some("<ul>")),
+        ("</ul> a", Some("</ul>")),
+        ("<style>body {", Some("<style>")),
+        ("<script>a</script> b", None),
+        ("<pre>a", Some("<pre>")),
+    ] {
+        let repaired = Markup::parse(line).repaired;
+        assert_eq!(repaired.as_deref(), expected, "{line}");
+    }
+}
+
+#[test]
 fn a_line_whose_text_is_copied_comes_out_as_it_was() {
     for line in [
         "a <b>big</b> dog",

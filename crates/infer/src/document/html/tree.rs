@@ -15,6 +15,8 @@ pub(crate) struct Markup {
     pub(super) nodes: Vec<Node>,
     /// The nodes that are in no other.
     pub(super) roots: Vec<usize>,
+    /// The first tag that had to be repaired: one without its end, or an end without its beginning.
+    pub(crate) repaired: Option<String>,
 }
 
 /// An element, or markup without content.
