@@ -98,9 +98,10 @@ fn judge(aligner: &WordAligner, pairs: Pairs, diagonal: f64) -> Result<Vec<Judge
         source.extend(chunk.source);
         target.extend(chunk.target);
     }
-    if source.is_empty() {
+    let has_words = |texts: &[String]| texts.iter().any(|text| !text.trim().is_empty());
+    if !has_words(&source) || !has_words(&target) {
         return Err(Error::Usage {
-            message: "there are no pairs to choose by".into(),
+            message: "there are no pairs with words to choose by".into(),
             hint: "give a validation set".into(),
         });
     }

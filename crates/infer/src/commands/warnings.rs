@@ -61,7 +61,7 @@ impl LengthWarnings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Problem {
     /// The line was too long for the model, and was translated in so many pieces.
-    Split { pieces: usize, trained: usize },
+    Split { pieces: usize, longest: usize },
     /// The translation ended at the limit.
     Cut,
     /// The translation ends in a loop.
@@ -88,11 +88,11 @@ impl LineReports {
     /// Reports a line, counted from 1.
     pub(super) fn add(&mut self, problem: Problem, line: usize) {
         let (count, message) = match problem {
-            Problem::Split { pieces, trained } => (
+            Problem::Split { pieces, longest } => (
                 &mut self.split,
                 format!(
-                    "it has more tokens than the {trained} that the model was trained on, and is \
-                     translated in {pieces} pieces"
+                    "it has more than the {longest} tokens of the longest sentences, and is translated in \
+                     {pieces} pieces"
                 ),
             ),
             Problem::Cut => (&mut self.cut, format!("its translation was {LIMIT}")),
@@ -121,7 +121,7 @@ impl LineReports {
     pub(super) fn finish(&self) {
         if let Some(more @ 1..) = self.split.checked_sub(SHOWN) {
             tracing::warn!(
-                "{more} more lines are longer than those that the model was trained on, and were split"
+                "{more} more lines are longer than the longest sentences, and were split"
             );
         }
         if let Some(more @ 1..) = self.cut.checked_sub(SHOWN) {

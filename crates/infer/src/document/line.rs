@@ -109,10 +109,7 @@ impl Line {
             score: score / translations.len().max(1) as f32,
             cut: translations.iter().any(|translation| translation.cut),
             repeats: translations.iter().any(|translation| translation.repeats),
-            missing_terms: translations
-                .iter()
-                .flat_map(|translation| translation.missing_terms.clone())
-                .collect(),
+            missing_terms: Vec::new(),
             repaired: self
                 .markup
                 .as_ref()

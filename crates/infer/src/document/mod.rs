@@ -34,6 +34,7 @@ pub use diagonal::Diagonal;
 pub use layout::{CountTokens, Format, Layout, TermsOf};
 pub use scan::Kind;
 
+use crate::plan::missing;
 use crate::{AlignWords, Error, Link, Pair, Request, Result, Translation};
 
 use line::Line;
@@ -141,15 +142,20 @@ impl<'a> Document<'a> {
             false => aligner.links(&pairs)?,
         };
         let mut links = links.into_iter();
-        let mut translations = translations;
+        let (mut translations, mut requests) = (translations, &self.requests[..]);
         let finish = |(line, needs_links): (Line, bool)| {
             let (own, rest) = translations.split_at(line.pieces());
-            translations = rest;
+            let (asked, others) = requests.split_at(line.pieces());
+            (translations, requests) = (rest, others);
             let links: Vec<Vec<Link>> = match needs_links {
                 true => links.by_ref().take(own.len()).collect(),
                 false => Vec::new(),
             };
-            line.finish(own, needs_links.then_some(&*links), self.layout)
+            let mut translated = line.finish(own, needs_links.then_some(&*links), self.layout);
+            // In the whole line: what is put back can replace a term.
+            let terms: Vec<String> = asked.iter().flat_map(|it| it.terms.clone()).collect();
+            translated.missing_terms = missing(&terms, &translated.text);
+            translated
         };
         Ok(self.lines.into_iter().zip(needs).map(finish).collect())
     }

@@ -166,6 +166,12 @@ pub fn import(source: &Path, place: &Path) -> Result<Bundle> {
 /// Writes a model as a bundle whose matrices are in 8 bits. Nothing is left there if that fails.
 pub fn quantize(source: &Path, place: &Path) -> Result<Bundle> {
     let contents = Contents::open(source)?;
+    if contents.config.quantization.is_some() {
+        return Err(Error::Usage {
+            message: format!("{}: is in 8 bits already", source.display()),
+            hint: "copy it, or quantise the model that it was made from".into(),
+        });
+    }
     let heads = Heads::of_folder(&contents.folder)?;
     let mut bundle = contents.load(&Device::Cpu)?;
     if !bundle.config.model.can_pack() {

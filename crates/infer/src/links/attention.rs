@@ -156,26 +156,27 @@ struct Side {
     tokens: Vec<u32>,
     /// The word of each token.
     words: Vec<Option<usize>>,
-    /// The number of words.
+    /// The number of words, of a long side of its beginning.
     count: usize,
 }
 
 impl Side {
     fn new(tokenizer: &Tokenizer, text: &str, mut tokens: Vec<u32>) -> Result<Self> {
-        let words = if tokens.len() > MAX_TOKENS {
+        let (words, count) = if tokens.len() > MAX_TOKENS {
             tokens.truncate(MAX_TOKENS - 1);
             let count = count_words(&tokenizer.decode(&tokens)?);
             let beginning: Vec<&str> = text.split_whitespace().take(count).collect();
             let words = words_of_tokens(tokenizer, &tokens, &beginning.join(" "))?;
             tokens.push(tokenizer.eos());
-            words.into_iter().chain([None]).collect()
+            (words.into_iter().chain([None]).collect(), beginning.len())
         } else {
-            words_of_tokens(tokenizer, &tokens, text)?
+            let words = words_of_tokens(tokenizer, &tokens, text)?;
+            (words, count_words(text))
         };
         Ok(Self {
             tokens,
             words,
-            count: count_words(text),
+            count,
         })
     }
 }

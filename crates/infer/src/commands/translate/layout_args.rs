@@ -50,6 +50,12 @@ pub(super) struct LayoutArgs {
 }
 
 impl LayoutArgs {
+    /// Whether something is put back by word alignment.
+    pub(super) fn needs_links(&self) -> bool {
+        let html = self.format == Some(Format::Html);
+        html || !self.protect.is_empty() || self.placeholder.is_some()
+    }
+
     pub(super) fn layout<'a>(&self, tokenizers: &Tokenizers) -> Result<Layout<'a>> {
         let format = self.format.unwrap_or_default();
         let mut layout = Layout::default()

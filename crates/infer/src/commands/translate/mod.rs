@@ -70,7 +70,10 @@ pub(crate) struct Args {
     heads: HeadArgs,
 
     /// Lines are `source<TAB>prefix`: the translation begins with the prefix, which may be empty
-    #[arg(long)]
+    #[arg(
+        long,
+        conflicts_with_all = ["sentences", "protect", "placeholder", "format"]
+    )]
     prefix_column: bool,
 
     /// Require the translations of terms: lines of this file are `source<TAB>target`. Where a line has the source as
@@ -177,8 +180,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
             line += 1;
             lengths.check(line, translated.source_tokens);
             if translated.split {
-                let (pieces, trained) = (translated.pieces, trained.unwrap_or_default());
-                reports.add(Problem::Split { pieces, trained }, line);
+                let (pieces, longest) = (translated.pieces, longest.unwrap_or_default());
+                reports.add(Problem::Split { pieces, longest }, line);
             }
             if translated.cut {
                 reports.add(Problem::Cut, line);
@@ -213,7 +216,7 @@ impl Args {
         check_apart(self.alignments.as_deref(), &self.files)?;
         check_apart(self.alignments.as_deref(), &self.output)?;
         match &self.alignments {
-            Some(path) if self.output.as_ref() == Some(path) || path == Path::new("-") => {
+            Some(path) if same(self.output.as_deref(), path) || path == Path::new("-") => {
                 Err(Error::Usage {
                     message: format!("--alignments {}: translations go there", path.display()),
                     hint: "give --alignments another file".into(),
@@ -230,6 +233,9 @@ impl Args {
         models: &'a Models,
         kernels: Kernels,
     ) -> Result<Box<dyn AlignWords + 'a>> {
+        if self.alignments.is_none() && !self.layout.needs_links() {
+            return Ok(Box::new(Diagonal)); // never asked
+        }
         let heads = match self.heads.heads() {
             Some(heads) => Some(heads),
             None => Heads::of_folder(&models.folders[0])?,
@@ -284,6 +290,12 @@ fn print_best(
         }
     }
     Ok(())
+}
+
+/// Whether two names are those of one file, which need not exist yet.
+fn same(a: Option<&Path>, b: &Path) -> bool {
+    let absolute = |path: &Path| std::path::absolute(path).ok();
+    a.is_some_and(|a| absolute(a) == absolute(b))
 }
 
 /// Links as the program Pharaoh wrote them, which other tools read.

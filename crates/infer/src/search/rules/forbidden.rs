@@ -1,16 +1,17 @@
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::Rule;
 use crate::search::spelling::{INCOMPLETE, Spelling, collapsed};
-use crate::words::{has, joins, may_go_on, places, tidy};
+use crate::words::{is_whole, joins, may_go_on, tidy};
 
 /// Phrases that a translation must not have as whole words, however they are split into tokens.
 pub(crate) struct Forbidden {
     spelling: Arc<Spelling>,
-    phrases: Vec<String>,
-    /// Phrases by their last character.
-    by_end: HashMap<char, Vec<usize>>,
+    phrases: HashSet<String>,
+    /// The lengths of phrases in bytes, without repetition.
+    lengths: Vec<usize>,
     /// Tokens within or at the end of which a phrase can be over, such as `nd.` for `Hund`.
     closing: Vec<u32>,
     /// How many bytes of a text's end are looked at: more than the longest phrase has.
@@ -20,15 +21,13 @@ pub(crate) struct Forbidden {
 impl Forbidden {
     /// A phrase without a word forbids nothing.
     pub(crate) fn new(spelling: Arc<Spelling>, phrases: &[String]) -> Self {
-        let mut phrases: Vec<String> = phrases.iter().map(|phrase| tidy(phrase)).collect();
-        phrases.sort();
-        phrases.dedup();
-        phrases.retain(|phrase| !phrase.is_empty());
-        let mut by_end: HashMap<char, Vec<usize>> = HashMap::new();
-        for (i, phrase) in phrases.iter().enumerate() {
-            let end = phrase.chars().next_back();
-            by_end.entry(end.unwrap_or_default()).or_default().push(i);
-        }
+        let phrases = phrases.iter().map(|phrase| tidy(phrase));
+        let phrases: HashSet<String> = phrases.filter(|phrase| !phrase.is_empty()).collect();
+        let ends: HashSet<char> = phrases
+            .iter()
+            .filter_map(|it| it.chars().next_back())
+            .collect();
+        let lengths: BTreeSet<usize> = phrases.iter().map(String::len).collect();
         let closes = |piece: &str| {
             let chars: Vec<char> = piece.chars().collect();
             (0..chars.len()).any(|i| {
@@ -36,15 +35,15 @@ impl Forbidden {
                     Some(&next) => !joins(chars[i], next),
                     None => !may_go_on(chars[i]),
                 };
-                over && by_end.contains_key(&chars[i])
+                over && ends.contains(&chars[i])
             })
         };
         let closing = (0..).zip(spelling.words());
         let closing = closing.filter(|(_, piece)| closes(piece));
         Self {
             closing: closing.map(|(token, _)| token).collect(),
-            reach: phrases.iter().map(String::len).max().unwrap_or(0) + 8,
-            by_end,
+            reach: lengths.last().unwrap_or(&0) + 8,
+            lengths: lengths.into_iter().collect(),
             phrases,
             spelling,
         }
@@ -53,31 +52,43 @@ impl Forbidden {
     /// A phrase that the text has.
     pub(crate) fn found_in(&self, text: &str) -> Option<&str> {
         let text = tidy(text);
-        let mut phrases = self.phrases.iter().map(String::as_str);
-        phrases.find(|phrase| has(&text, phrase))
+        let phrase = self.places(&text, 0).next().map(|place| &text[place])?;
+        self.phrases.get(phrase).map(String::as_str)
     }
 
-    /// Whether a phrase that ends in one of these characters is in the text, at `from` or after it, as whole words.
-    /// Where the text can go on, a word at its end, and one that bytes of a character follow, may still be another.
-    fn is_in(&self, text: &str, from: usize, ends: &str, goes_on: bool) -> bool {
-        let known = |c| self.by_end.get(&c).into_iter().flatten();
-        let mut phrases = ends.chars().flat_map(known).map(|&i| &self.phrases[i]);
-        phrases.any(|phrase| {
-            let mut places = places(text, phrase).filter(|place| place.end >= from);
-            places.any(|place| {
-                let after = text[place.end..].trim_end_matches(INCOMPLETE);
-                let open = after.is_empty() && phrase.chars().next_back().is_some_and(may_go_on);
-                !(goes_on && open)
-            })
+    /// Where phrases are in the text as whole words that end at `from` or after it. The time does not depend on the
+    /// number of phrases, but on how many lengths they have.
+    fn places<'a>(&'a self, text: &'a str, from: usize) -> impl Iterator<Item = Range<usize>> + 'a {
+        let ends = (from..=text.len()).filter(|&end| text.is_char_boundary(end));
+        let places = ends.flat_map(|end| {
+            let starts = self
+                .lengths
+                .iter()
+                .filter_map(move |length| end.checked_sub(*length));
+            starts.map(move |start| start..end)
+        });
+        places.filter(|place| {
+            let phrase = text.get(place.clone());
+            phrase.is_some_and(|phrase| self.phrases.contains(phrase)) && is_whole(text, place)
+        })
+    }
+
+    /// Whether a phrase is in the text as whole words that end at `from` or after it. Where the text can go on, a word
+    /// at its end, and one that bytes of a character follow, may still be another.
+    fn is_in(&self, text: &str, from: usize, goes_on: bool) -> bool {
+        self.places(text, from).any(|place| {
+            let (before, after) = text.split_at(place.end);
+            let after = after.trim_end_matches(INCOMPLETE);
+            let open = after.is_empty() && before.chars().next_back().is_some_and(may_go_on);
+            !(goes_on && open)
         })
     }
 
     /// Whether a piece after this end of a text completes a phrase.
     fn closes(&self, end: &str, piece: &str, goes_on: bool) -> bool {
         // One that ends where the piece begins is completed by it, too.
-        let ends: String = piece.chars().chain(end.chars().next_back()).collect();
         let text = collapsed(&format!("{end}{piece}"));
-        self.is_in(&text, end.len(), &ends, goes_on)
+        self.is_in(&text, end.len(), goes_on)
     }
 
     /// The end of a text, as long as any phrase can reach back.
@@ -102,7 +113,7 @@ impl Forbid {
         for (word, logit) in (0..).zip(logits) {
             if *logit > f32::NEG_INFINITY {
                 let text = forbidden.spelling.text(&[tokens, &[word]].concat());
-                if forbidden.is_in(&text, 0, &text, goes_on && word != self.eos) {
+                if forbidden.is_in(&text, 0, goes_on && word != self.eos) {
                     *logit = f32::NEG_INFINITY;
                 }
             }
@@ -144,7 +155,7 @@ impl Rule for Forbid {
         let Some(last) = text.chars().next_back() else {
             return;
         };
-        if may_go_on(last) && forbidden.is_in(end, end.len(), &last.to_string(), false) {
+        if may_go_on(last) && forbidden.is_in(end, end.len(), false) {
             for (piece, logit) in pieces.iter().zip(logits.iter_mut()) {
                 let first = piece.chars().next();
                 if first.is_some_and(|first| first != INCOMPLETE && !joins(last, first)) {
