@@ -1,4 +1,4 @@
-//! Inference with a trained bundle: translation, evaluation and attention heatmaps.
+//! Inference with a trained bundle: translation, scores, evaluation, word alignments and attention heatmaps.
 //!
 //! | file | contents |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | `run/` | reads and verifies the folder of a run |
 //! | `decode` | the `[decode]` section of the config |
 //! | `early_stopping` | when a beam search ends |
-//! | `search/` | greedy and beam search over tokens |
+//! | `search/` | searches over tokens: one loop, the rules that change scores, the strategies that choose |
 //! | `ensemble` | several models that translate together |
 //! | `score` | the log-probabilities of given translations |
 //! | `links/` | which words of a translation come from which words of its source |
@@ -34,12 +34,13 @@
 //!
 //! ```no_run
 //! use attend_infer::{Bundle, Translator};
-//! use attend_model::Kernels;
+//! use attend_model::{Kernels, Packing};
 //! use candle_core::Device;
 //!
 //! # fn main() -> attend_infer::Result<()> {
-//! let bundle = Bundle::open("runs/quickstart".as_ref(), &Device::Cpu)?;
-//! let kernels = Kernels::of(&Device::Cpu);
+//! let (run, device) = ("runs/quickstart".as_ref(), Device::Cpu);
+//! let kernels = Kernels::of(&device);
+//! let bundle = Bundle::open_to_translate(run, &device, kernels, Packing::Float)?;
 //! let translator = Translator::new(&*bundle.model, &bundle.tokenizers, &bundle.decode, kernels);
 //! let translations = translator.translate(&["a dog runs", ""])?;
 //! assert_eq!(translations.len(), 2); // one for each line, in order

@@ -1,4 +1,5 @@
-//! `infer`: translates, evaluates and draws attention with a trained model, and exchanges it with other programs.
+//! `infer`: translates with a trained model, scores and aligns translations, draws attention, and exchanges the model
+//! with other programs.
 
 mod commands;
 

@@ -1,6 +1,7 @@
 use std::sync::{Arc, OnceLock};
 
 use attend_data::Tokenizer;
+use attend_ops::random::Key;
 
 use crate::prefix::Prefix;
 use crate::search::{
@@ -13,7 +14,8 @@ use crate::{DecodeConfig, Error, Request, Result};
 
 /// How a line is searched for: what its request asks, checked and in tokens.
 pub(crate) struct Plan {
-    number: u64,
+    /// What random draws depend on.
+    key: Key,
     source_tokens: usize,
     /// The most tokens of its translation, `</s>` included.
     pub(crate) limit: usize,
@@ -77,7 +79,7 @@ impl<'a> Planner<'a> {
     pub(crate) fn plan(&self, request: &Request, source_tokens: usize) -> Result<Plan> {
         let limit = self.config.limit(source_tokens);
         Ok(Plan {
-            number: request.number,
+            key: Sample::key(self.config.seed, request),
             source_tokens,
             limit,
             prefix: self.prefix(request, limit)?,
@@ -158,8 +160,7 @@ impl<'a> Planner<'a> {
                 top_p: config.top_p,
                 min_p: config.min_p,
             };
-            let (seed, line) = (config.seed, plan.number);
-            Box::new(Sample::new(self.samples, seed, line, filter, criteria))
+            Box::new(Sample::new(self.samples, plan.key, filter, criteria))
         } else if !plan.terms.is_empty() {
             let terms = Terms {
                 spelling: self.spelling()?,

@@ -2,8 +2,10 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     pub text: String,
-    /// The line's number: random draws depend on it, and on nothing else of the input.
+    /// The line's number: random draws depend on it and on the piece, and on nothing else of the input.
     pub number: u64,
+    /// Which piece of the line it is, if the line was taken apart.
+    pub piece: u64,
     /// What the translation begins with: whole words, as they are written, without white space around them. What
     /// follows is the model's, and may be more letters. It is an error if the maximum length has no room for it.
     pub prefix: Option<String>,

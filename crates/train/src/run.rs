@@ -2,7 +2,7 @@ use std::time::Instant;
 
 use attend_infer::run::{Event, Link, TestScores, TrainerState};
 use attend_infer::{Bundle, Translator};
-use attend_model::Seq2Seq;
+use attend_model::{Packing, Seq2Seq};
 use attend_ops::profile;
 
 use crate::batcher::Batcher;
@@ -184,7 +184,8 @@ impl Run {
     fn open_best(&self) -> Result<(u64, Bundle)> {
         let open = |step: u64| {
             let folder = self.saver.folder().checkpoint_path(step);
-            let bundle = Bundle::open(&folder, &self.compute.device)?;
+            let (device, kernels) = (&self.compute.device, self.compute.kernels);
+            let bundle = Bundle::open_to_translate(&folder, device, kernels, Packing::Float)?;
             Result::Ok((step, bundle))
         };
         let last = self.state.step;

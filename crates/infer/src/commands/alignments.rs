@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use attend_cli::{Bars, ComputeArgs};
 use attend_infer::{Contents, Error, Heads, Judged, Link, Result, WordAligner, hub};
 
-use super::heads::HeadArgs;
+use super::head_args::HeadArgs;
 use super::output::{Output, check_apart};
 use super::pairs::{PairArgs, Pairs};
 

@@ -14,19 +14,8 @@ pub(super) struct DecodeArgs {
     #[arg(long)]
     greedy: bool,
 
-    /// Rank translations by log-probability / L^A, where L is --length-measure; A above 0 favours
-    /// long translations
-    #[arg(long, value_name = "A", allow_negative_numbers = true)]
-    length_penalty: Option<f32>,
-
-    /// The length L: gnmt is (5 + tokens) / 6, tokens is the number of tokens; both include `</s>`
-    #[arg(
-        long,
-        value_name = "gnmt|tokens",
-        value_enum,
-        hide_possible_values = true
-    )]
-    length_measure: Option<LengthMeasure>,
+    #[command(flatten)]
+    length: LengthArgs,
 
     /// When to stop, once K translations have ended: true at once, as CTranslate2 does; false when the best
     /// other one would rank lower if it ended now; never when it would at any length
@@ -97,6 +86,31 @@ pub(super) struct DecodeArgs {
     batch_tokens: Option<NonZeroUsize>,
 }
 
+/// How the length of a translation counts.
+#[derive(Debug, clap::Args)]
+pub(super) struct LengthArgs {
+    /// Rank translations by log-probability / L^A, where L is --length-measure; A above 0 favours
+    /// long translations
+    #[arg(long, value_name = "A", allow_negative_numbers = true)]
+    length_penalty: Option<f32>,
+
+    /// The length L: gnmt is (5 + tokens) / 6, tokens is the number of tokens; both include `</s>`
+    #[arg(
+        long,
+        value_name = "gnmt|tokens",
+        value_enum,
+        hide_possible_values = true
+    )]
+    length_measure: Option<LengthMeasure>,
+}
+
+impl LengthArgs {
+    pub(super) fn apply(&self, config: &mut DecodeConfig) {
+        set(&mut config.length_penalty, self.length_penalty);
+        set(&mut config.length_measure, self.length_measure);
+    }
+}
+
 impl DecodeArgs {
     pub(super) fn apply(&self, mut config: DecodeConfig) -> Result<DecodeConfig> {
         if self.greedy {
@@ -109,8 +123,7 @@ impl DecodeArgs {
         // Who asks for a search wants no samples, whatever the model's config says.
         config.sampling &= !self.greedy && self.beam.is_none();
         self.check_effects(&config)?;
-        set(&mut config.length_penalty, self.length_penalty);
-        set(&mut config.length_measure, self.length_measure);
+        self.length.apply(&mut config);
         set(&mut config.early_stopping, self.early_stopping);
         set(&mut config.coverage_penalty, self.coverage_penalty);
         set(&mut config.max_length, self.max_length);

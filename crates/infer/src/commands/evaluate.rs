@@ -4,7 +4,7 @@ use attend_cli::{Bars, ComputeArgs, bar};
 use attend_data::{Corpus, FilePair};
 use attend_infer::{Translator, metrics};
 
-use super::model::ModelArgs;
+use super::model_args::ModelArgs;
 use super::output::{Output, check_apart};
 use super::warnings::LengthWarnings;
 use super::{ConstraintArgs, DecodeArgs};

@@ -2,10 +2,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use attend_cli::ComputeArgs;
-use attend_infer::{DecodeConfig, LengthMeasure, Result, Scored, Scorer};
+use attend_infer::{DecodeConfig, Result, Scored, Scorer};
 use serde::Serialize;
 
-use super::model::ModelArgs;
+use super::decode_args::LengthArgs;
+use super::model_args::ModelArgs;
 use super::output::{Output, check_apart};
 use super::pairs::PairArgs;
 
@@ -53,18 +54,8 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Scoring options (defaults: the model's training config)")]
 struct ScoringArgs {
-    /// Divide the log-probability by L^A, where L is --length-measure
-    #[arg(long, value_name = "A", allow_negative_numbers = true)]
-    length_penalty: Option<f32>,
-
-    /// The length L: gnmt is (5 + tokens) / 6, tokens is the number of tokens; both include `</s>`
-    #[arg(
-        long,
-        value_name = "gnmt|tokens",
-        value_enum,
-        hide_possible_values = true
-    )]
-    length_measure: Option<LengthMeasure>,
+    #[command(flatten)]
+    length: LengthArgs,
 
     /// Maximum number of tokens of a line of either side, including `</s>`; a longer line is an error
     /// [default: decode.max_source_length]
@@ -78,12 +69,7 @@ struct ScoringArgs {
 
 impl ScoringArgs {
     fn apply(&self, mut config: DecodeConfig) -> Result<DecodeConfig> {
-        if let Some(length_penalty) = self.length_penalty {
-            config.length_penalty = length_penalty;
-        }
-        if let Some(length_measure) = self.length_measure {
-            config.length_measure = length_measure;
-        }
+        self.length.apply(&mut config);
         if let Some(max_length) = self.max_length {
             config.max_source_length = max_length;
         }

@@ -26,7 +26,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Takes a line apart. Its first piece has its number and its prefix.
+    /// Takes a line apart. Its first piece has its prefix.
     pub(super) fn new(paragraph: Paragraph, layout: &Layout) -> Result<(Self, Vec<Request>)> {
         let (mut text, mut markup) = match layout.format {
             Format::Text => (paragraph.text, None),
@@ -203,13 +203,13 @@ fn requests(
     mut prefix: Option<String>,
     layout: &Layout,
 ) -> Vec<Request> {
-    let request = |(at, piece): (u64, &Range<usize>)| {
-        let text = &text[piece.clone()];
+    let request = |(piece, place): (u64, &Range<usize>)| {
+        let text = &text[place.clone()];
         Request {
+            piece,
             prefix: prefix.take(),
             terms: layout.terms.map(|terms| terms(text)).unwrap_or_default(),
-            // Other pieces have random draws of their own.
-            ..Request::new(number.wrapping_add(at << 40), text)
+            ..Request::new(number, text)
         }
     };
     (0..).zip(pieces).map(request).collect()

@@ -2,11 +2,12 @@ use attend_ops::random::{Key, Site};
 
 use super::row::Row;
 use super::{Criteria, Found, Next, Strategy};
+use crate::Request;
 
 /// Draws translations from the model's probabilities, each independent of the others.
 ///
-/// A draw is a function of the seed, the line's number, the sample's number and the position in the translation. So
-/// the same line has the same samples in any batch and order, on any number of threads.
+/// A draw is a function of the seed, the numbers of the line, of its piece and of the sample, and the position in the
+/// translation. So the same line has the same samples in any batch and order, on any number of threads.
 pub(crate) struct Sample {
     criteria: Criteria,
     filter: Filter,
@@ -36,15 +37,14 @@ struct Running {
 }
 
 impl Sample {
-    /// `count` samples of the line of this number.
-    pub(crate) fn new(
-        count: usize,
-        seed: u64,
-        line: u64,
-        filter: Filter,
-        criteria: Criteria,
-    ) -> Self {
-        let key = Key::new(seed, line, Site::named("decode.sampling"));
+    /// What the draws for a request depend on.
+    pub(crate) fn key(seed: u64, request: &Request) -> Key {
+        let line = Key::new(seed, request.number, Site::named("decode.sampling"));
+        line.fork(request.piece)
+    }
+
+    /// `count` samples, whose draws depend on the key.
+    pub(crate) fn new(count: usize, key: Key, filter: Filter, criteria: Criteria) -> Self {
         let running = (0..count as u64).map(|sample| Running {
             key: key.fork(sample),
             tokens: Vec::new(),

@@ -152,3 +152,26 @@ fn options_that_cannot_work_are_refused_by_name() {
     );
     assert_eq!(fs::read(folder.join("in")).unwrap(), b"a dog\n");
 }
+
+#[test]
+fn an_error_in_a_later_sentence_names_the_line() {
+    let (folder, _) = with_bundle();
+    let folder = folder.path();
+    fs::write(folder.join("terms.tsv"), "cat\tKatze\n").unwrap();
+    let args = [
+        "translate",
+        "bundle",
+        "--sentences",
+        "--glossary",
+        "terms.tsv",
+    ];
+    let args = [&args[..], &["--forbid", "Katze"]].concat();
+    let input = "\nA dog runs. The cat sleeps.\n";
+    let ran = infer(folder, &args, input.as_bytes());
+    let error = "line 2: the term has `Katze`, which is forbidden";
+    assert!(
+        ran.code == 1 && ran.stderr.contains(error),
+        "{}",
+        ran.stderr
+    );
+}

@@ -14,8 +14,8 @@ use attend_infer::{
 use attend_model::Kernels;
 
 use super::chunks::Chunks;
-use super::heads::HeadArgs;
-use super::model::ModelArgs;
+use super::head_args::HeadArgs;
+use super::model_args::ModelArgs;
 use super::output::{Output, check_apart};
 use super::warnings::{LengthWarnings, LineReports, Problem};
 use super::{ConstraintArgs, DecodeArgs};

@@ -1,6 +1,9 @@
 use std::collections::{HashMap, HashSet};
 
+use attend_ops::random::Key;
+
 use super::*;
+use crate::Request;
 use crate::search::{Filter, Sample};
 
 const ALL: Filter = Filter {
@@ -10,11 +13,15 @@ const ALL: Filter = Filter {
     min_p: 0.0,
 };
 
+fn key(seed: u64, number: u64) -> Key {
+    Sample::key(seed, &Request::new(number, ""))
+}
+
 /// Samples of every sentence, which have these line numbers.
 fn samples(sources: &[Vec<u32>], numbers: &[u64], count: usize, limit: usize) -> Vec<Vec<Found>> {
     let searches = numbers.iter().map(|&number| Search {
         rules: Vec::new(),
-        strategy: Box::new(Sample::new(count, 1, number, ALL, criteria(limit))),
+        strategy: Box::new(Sample::new(count, key(1, number), ALL, criteria(limit))),
     });
     let pass = Pass::eval(Kernels::Fused);
     search_all(&*model(), sources, searches.collect(), &pass).unwrap()
@@ -112,7 +119,7 @@ fn the_score_of_a_sample_is_the_models_own() {
     for set in 0..rule_sets(15).len() {
         let rules = || rule_sets(15).swap_remove(set);
         let sample =
-            || -> Box<dyn Strategy> { Box::new(Sample::new(2, 0, 0, filter, criteria(15))) };
+            || -> Box<dyn Strategy> { Box::new(Sample::new(2, key(0, 0), filter, criteria(15))) };
         let greedy = || -> Box<dyn Strategy> { Box::new(Greedy::new(criteria(15))) };
         let drawn = run(&*model, &sentences, sample, rules, Kernels::Fused).unwrap();
         let greedy = run(&*model, &sentences, greedy, rules, Kernels::Fused).unwrap();
