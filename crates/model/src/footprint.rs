@@ -104,7 +104,8 @@ impl Footprint {
     /// Bytes that a search holds beside the weights, at most: `rows` hypotheses of at most `length` tokens, of
     /// sources with `source_tokens` tokens in all.
     pub fn search_bytes(&self, source_tokens: usize, rows: usize, length: usize) -> u64 {
-        // A cache doubles its capacity, and the old one is there until the new one is filled.
+        // The cache of the composed kernels doubles its capacity, and the old one is there until the new one is
+        // filled. That of the fused ones grows in blocks and takes less.
         let capacity = length.next_power_of_two() * 3 / 2;
         let each = &self.search;
         let numbers = source_tokens * each.source + rows * (each.row + capacity * each.row_token);

@@ -39,8 +39,9 @@ struct Running {
 impl Sample {
     /// What the draws for a request depend on.
     pub(crate) fn key(seed: u64, request: &Request) -> Key {
-        let line = Key::new(seed, request.number, Site::named("decode.sampling"));
-        line.fork(request.piece)
+        // A text has fewer than 2^40 lines, so no two of its pieces have the same.
+        let place = request.number.wrapping_add(request.piece << 40);
+        Key::new(seed, place, Site::named("decode.sampling"))
     }
 
     /// `count` samples, whose draws depend on the key.
