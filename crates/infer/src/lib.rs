@@ -9,6 +9,7 @@
 //! | `run/` | reads and verifies the folder of a run |
 //! | `decode` | the `[decode]` section of the config |
 //! | `early_stopping` | when a beam search ends |
+//! | `serve/` | models for many who ask at once: the server, and the page |
 //! | `search/` | searches over tokens: one loop, the rules that change scores, the strategies that choose |
 //! | `ensemble` | several models that translate together |
 //! | `score` | the log-probabilities of given translations |
@@ -75,6 +76,8 @@ mod request;
 pub mod run;
 mod score;
 mod search;
+#[cfg(feature = "serve")]
+pub mod serve;
 mod staging;
 mod translate;
 mod weights;

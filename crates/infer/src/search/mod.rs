@@ -10,6 +10,7 @@
 //! r rows of all sentences, w words of the target vocabulary.
 
 mod beam;
+mod branch;
 mod constrained;
 mod coverage;
 mod greedy;
@@ -28,6 +29,7 @@ use attend_model::{DecoderState, KeptRows, Pass, Step};
 use rayon::prelude::*;
 
 pub(crate) use beam::Beam;
+pub(crate) use branch::Branch;
 pub(crate) use constrained::Constrained;
 use coverage::{Attention, Coverage};
 pub(crate) use greedy::Greedy;
