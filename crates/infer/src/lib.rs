@@ -11,6 +11,7 @@
 //! | `early_stopping` | when a beam search ends |
 //! | `serve/` | models for many who ask at once: the server, and the page |
 //! | `search/` | searches over tokens: one loop, the rules that change scores, the strategies that choose |
+//! | `engine/` | one model that translates for many who ask at once |
 //! | `ensemble` | several models that translate together |
 //! | `score` | the log-probabilities of given translations |
 //! | `links/` | which words of a translation come from which words of its source |
@@ -56,6 +57,7 @@ pub mod ctranslate2;
 mod decode;
 pub mod document;
 mod early_stopping;
+mod engine;
 mod ensemble;
 mod error;
 mod evaluate;
@@ -90,6 +92,7 @@ pub use bundle::{
 };
 pub use decode::{DecodeConfig, LengthMeasure};
 pub use early_stopping::EarlyStopping;
+pub use engine::Engine;
 pub use ensemble::{Ensemble, Models};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};

@@ -183,6 +183,7 @@ impl<'a> Planner<'a> {
         Ok(Search {
             rules: self.rules(plan, criteria),
             strategy,
+            cost: plan.source_tokens * self.width(plan),
         })
     }
 

@@ -1,12 +1,12 @@
 use attend_batch::Packed;
-use attend_data::{Tokenizer, Tokenizers};
-use attend_model::{Kernels, Place, Train};
+use attend_data::Tokenizer;
+use attend_model::{Kernels, Place};
 use attend_ops::on_pool;
 use candle_core::DType;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::Result;
+use crate::{Models, Result};
 
 /// How the tokens of a translation attend to those of its source.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -27,13 +27,13 @@ const MAX_TOKENS: usize = 128;
 impl Attention {
     /// The attention with teacher forcing; none for a sentence that is too long.
     pub(super) fn of(
-        model: &dyn Train,
-        tokenizers: &Tokenizers,
+        models: &Models,
         source: &str,
         target: &[u32],
         (layers, heads): (usize, usize),
         kernels: Kernels,
     ) -> Result<Option<Self>> {
+        let (model, tokenizers) = (&models.ensemble.members()[0], &models.tokenizers);
         let tokens = tokenizers.require_source()?.encode(source)?;
         if tokens.len() > MAX_TOKENS || target.len() > MAX_TOKENS || target.is_empty() {
             return Ok(None);

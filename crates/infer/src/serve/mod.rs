@@ -6,11 +6,13 @@
 //! | `served` | one model: translates what a request asks for |
 //! | `ask`, `answer` | what is asked of `POST /v1/translate`, and what it answers |
 //! | `alternatives` | the same for `POST /v1/alternatives` |
+//! | `aligner` | links words between two steps of the search |
 //! | `attention` | what the tokens of a translation attend to |
 //! | `language` | codes and names of languages; which one a text is in |
 //! | `limits` | how much a request may ask for |
 //! | `lines` | the lines of texts |
 
+mod aligner;
 mod alternatives;
 mod answer;
 mod ask;

@@ -1,7 +1,9 @@
 use std::path::Path;
+use std::sync::Arc;
 
 use attend_model::Kernels;
 
+use super::aligner::SharedAligner;
 use super::alternatives::next_word;
 use super::answer::{Answer, ScoredText, SentenceAnswer, TextAnswer};
 use super::ask::{Ask, decode_with};
@@ -11,7 +13,7 @@ use super::lines::{TextLine, lines};
 use super::{Alternative, AlternativesAnswer, AlternativesAsk};
 use crate::document::{Diagonal, Document, Format, Layout, Paragraph, Translated};
 use crate::{
-    AlignWords, DecodeConfig, Error, Glossary, Heads, Models, Observer, Request, Result,
+    AlignWords, DecodeConfig, Engine, Error, Glossary, Heads, Models, Observer, Request, Result,
     Translation, Translator, WordAligner,
 };
 
@@ -22,7 +24,8 @@ pub struct Served {
     /// The code of a language, such as `en`.
     pub source: String,
     pub target: String,
-    models: Models,
+    models: Arc<Models>,
+    engine: Engine,
     kernels: Kernels,
     heads: Option<Heads>,
     /// How many layers attend to the source, and how many heads they have; `None` if none does.
@@ -51,10 +54,12 @@ impl Served {
             Err(Error::NotAligned) => None,
             Err(error) => return Err(error),
         };
+        let models = Arc::new(models);
         Ok(Self {
             name: name(path),
             source: languages.source,
             target: languages.target,
+            engine: Engine::start(models.clone(), kernels),
             models,
             kernels,
             heads,
@@ -141,8 +146,7 @@ impl Served {
             ..self.models.decode.clone()
         };
         let models = &self.models;
-        let translator =
-            Translator::new(&models.ensemble, &models.tokenizers, &decode, self.kernels);
+        let translator = Translator::through(&self.engine, &models.tokenizers, &decode);
         let translator = translator.observed_by(observer);
         let request = Request {
             prefix: Some(ask.prefix.clone()),
@@ -177,12 +181,8 @@ impl Served {
         ask: &Ask,
         observer: &'a dyn Observer,
     ) -> Result<Translator<'a>> {
-        let Models {
-            ensemble,
-            tokenizers,
-            ..
-        } = &self.models;
-        let translator = Translator::new(ensemble, tokenizers, decode, self.kernels);
+        let tokenizers = &self.models.tokenizers;
+        let translator = Translator::through(&self.engine, tokenizers, decode);
         let mut translator = translator.observed_by(observer).with_samples(ask.n_best);
         let forbidden = ask.forbid.iter().filter(|phrase| !phrase.trim().is_empty());
         let forbidden: Vec<String> = forbidden.cloned().collect();
@@ -207,10 +207,12 @@ impl Served {
         if !needed || self.attention.is_none() {
             return Ok(Box::new(Diagonal));
         }
-        let model = &*self.models.ensemble.members()[0];
-        let tokenizers = &self.models.tokenizers;
-        let aligner = WordAligner::new(model, tokenizers, self.heads, self.kernels)?;
-        Ok(Box::new(aligner))
+        Ok(Box::new(SharedAligner {
+            engine: &self.engine,
+            models: self.models.clone(),
+            heads: self.heads,
+            kernels: self.kernels,
+        }))
     }
 
     /// The source tokens of each text, without `</s>`.
@@ -262,15 +264,10 @@ impl Served {
         let Some(shape) = self.attention else {
             return Ok(None);
         };
-        let model = &*self.models.ensemble.members()[0];
-        Attention::of(
-            model,
-            &self.models.tokenizers,
-            source,
-            target,
-            shape,
-            self.kernels,
-        )
+        let (models, kernels) = (self.models.clone(), self.kernels);
+        let (source, target) = (source.to_string(), target.to_vec());
+        self.engine
+            .call(move || Attention::of(&models, &source, &target, shape, kernels))?
     }
 }
 
