@@ -175,11 +175,8 @@ fn a_long_search_holds_up_no_short_one_and_can_be_given_up() {
             thread::yield_now();
         }
         // Others come and go, although it takes more than all of the room.
-        for number in 0..12 {
-            assert_eq!(
-                ask(&engine, &all, &[number]).unwrap()[&number],
-                expected[number]
-            );
+        for (number, expected) in expected.iter().enumerate() {
+            assert_eq!(ask(&engine, &all, &[number]).unwrap()[&number], *expected);
         }
         assert!(!long.is_finished());
         flag.0.store(true, Ordering::SeqCst);

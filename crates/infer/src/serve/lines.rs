@@ -9,11 +9,12 @@ pub(super) struct TextLine<'t> {
     pub(super) ending: &'t str,
 }
 
-/// The lines of all texts, in order.
+/// The lines of all texts, in order. An empty text is an empty line.
 pub(super) fn lines(texts: &[String]) -> Vec<TextLine<'_>> {
     let mut lines = Vec::new();
     for (text, content) in texts.iter().enumerate() {
-        for (number, line) in content.split_inclusive('\n').enumerate() {
+        let empty = content.is_empty().then_some("");
+        for (number, line) in content.split_inclusive('\n').chain(empty).enumerate() {
             let content = line.strip_suffix('\n').unwrap_or(line);
             let content = content.strip_suffix('\r').unwrap_or(content);
             let ending = &line[content.len()..];
