@@ -10,12 +10,15 @@
 //! | `language` | codes and names of languages; which one a text is in |
 //! | `limits` | how much a request may ask for |
 //! | `lines` | the lines of texts |
+//! | `http/` | the server |
+//! | `page/` | the page that it shows, as browsers get it |
 
 mod alternatives;
 mod answer;
 mod ask;
 mod attention;
 mod catalogue;
+pub mod http;
 pub mod language;
 mod limits;
 mod lines;
