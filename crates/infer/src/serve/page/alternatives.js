@@ -80,5 +80,6 @@ class WordMenu {
     closeMenu();
     this.column.refresh(sentence);
     this.page.compared();
+    this.page.pointedAtTarget(this.column, this.column.output.active);
   }
 }

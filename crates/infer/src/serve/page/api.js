@@ -3,9 +3,9 @@
 /** A refusal of the server, or a server that does not answer (status 0). */
 export class ServerError extends Error {
   constructor(status, message, hint, retryAfter) {
-    super(message);
+    super(prose(message));
     this.status = status;
-    this.hint = hint;
+    this.hint = hint && prose(hint);
     this.retryAfter = retryAfter;
   }
 
@@ -13,6 +13,12 @@ export class ServerError extends Error {
   get passes() {
     return this.status === 0 || this.status === 408 || this.status === 503;
   }
+}
+
+/** The server's messages begin in lower case and have no full stop, as in a terminal. */
+function prose(message) {
+  const text = message.charAt(0).toUpperCase() + message.slice(1);
+  return /[.!?…]$/.test(text) ? text : `${text}.`;
 }
 
 const KEY = 'attend.key';

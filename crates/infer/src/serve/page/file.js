@@ -22,6 +22,9 @@ export class FilePanel {
       this.run();
     });
     part('close').addEventListener('click', () => this.close());
+    addEventListener('beforeunload', (event) => {
+      if (!part('cancel').hidden && !this.panel.hidden) event.preventDefault(); // the browser asks
+    });
   }
 
   close() {

@@ -26,8 +26,10 @@ class Page {
     this.pointing = new Pointing(this);
     this.options = new Options(() => this.schedule());
     this.file = new FilePanel(() => this.fileRequest());
-    this.retry = 0;
+    this.retry = 0; // the pause before the next attempt after an error, in seconds
+    this.addColumn();
     this.listen();
+    if (matchMedia('(pointer: fine)').matches) this.source.area.focus();
   }
 
   listen() {
@@ -72,7 +74,6 @@ class Page {
 
   /** Asks for the models; again later if the server does not answer. */
   async start() {
-    this.addColumn();
     try {
       const { models, limits, key_required: keyRequired } = await api.models();
       this.models = models;
@@ -96,7 +97,6 @@ class Page {
   }
 
   addColumn() {
-    if (this.columns[0] && this.columns.length === 1 && this.models.length === 0) return this.columns[0];
     const column = new Column(this);
     this.columns.push(column);
     element('panes').append(column.root);

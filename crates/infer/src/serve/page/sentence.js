@@ -80,7 +80,8 @@ export class Sentence {
     const decode = { ...this.body.decode, beam: Math.max(count, this.body.decode?.beam ?? beam) };
     const body = { ...this.body, text: this.source, n_best: count, decode };
     const answer = await api.translate(body, { signal });
-    return answer.translations[0].sentences[0]?.n_best ?? [];
+    const found = answer.translations[0].sentences[0]?.n_best ?? [];
+    return found.filter(({ text }, i) => found.findIndex((other) => other.text === text) === i);
   }
 
   /** Takes another translation; `prefix` is the part of it that was chosen, or null for all of it. */

@@ -89,6 +89,6 @@ export function endOfBatch(lines, start, limits) {
 
 /** A probability or weight for people. */
 export function percent(share) {
-  if (share > 0 && share < 0.01) return '<1 %';
-  return `${Math.round(share * 100)} %`;
+  if (share > 0 && share < 0.01) return '<1\u202f%';
+  return `${Math.round(share * 100)}\u202f%`;
 }
