@@ -2,7 +2,7 @@
 
 import { wasCancelled } from './api.js';
 import { closeMenu, openMenu } from './menu.js';
-import { percent } from './text.js';
+import { languageTag, percent } from './text.js';
 
 export function openAlternatives(page, column, word) {
   const menu = new WordMenu(page, column, word);
@@ -23,7 +23,7 @@ class WordMenu {
       this.controller.abort();
       this.column.output.held = false;
     };
-    openMenu(this.word.element, label, items, { lang: this.column.model.target, closed });
+    openMenu(this.word.element, label, items, { lang: languageTag(this.column.model.target), closed });
   }
 
   /** Shows a message, then the items that `find` resolves to. */
@@ -46,11 +46,11 @@ class WordMenu {
     const before = sentence.before(unit);
     const gap = sentence.text.slice(before.length, unit.start);
     const items = found.map(({ word, probability, text }) => ({
-      label: word,
+      label: word || '(end here)',
       detail: percent(probability),
       share: probability,
       checked: word === current,
-      run: () => this.choose(text, before + gap + word),
+      run: () => this.choose(text, word && before + gap + word),
     }));
     if (items.length === 0) items.push({ label: 'There are no other words for this place.' });
     items.push({ label: 'Other translations of the sentence…', plain: true, run: () => this.sentences() });
@@ -76,7 +76,7 @@ class WordMenu {
   choose(text, prefix) {
     const { sentence } = this.word;
     // The text must begin with the prefix; otherwise (spaces that differ) all of it counts as chosen.
-    sentence.choose(text, prefix !== null && text.startsWith(prefix) ? prefix : null);
+    sentence.choose(text, prefix && text.startsWith(prefix) ? prefix : null);
     closeMenu();
     this.column.refresh(sentence);
     this.page.compared();

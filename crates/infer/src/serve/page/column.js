@@ -5,7 +5,7 @@ import { Busy } from './busy.js';
 import { Lines } from './lines.js';
 import { Output } from './output.js';
 import { Sentence } from './sentence.js';
-import { locate, percent } from './text.js';
+import { languageTag, locate, percent } from './text.js';
 
 export class Column {
   /** `page` gives models, limits and options, and is told of errors and choices. */
@@ -58,7 +58,7 @@ export class Column {
     const { model } = this;
     this.root.setAttribute('aria-label', model ? `Translation: ${model.target_name}, model ${model.name}` : 'Translation');
     this.output.setLanguage(model?.target ?? '', model?.target_name ?? '');
-    this.announce.lang = model?.target ?? '';
+    this.announce.lang = languageTag(model?.target);
     const fill = (select, count, all) => {
       const old = select.value;
       const numbers = Array.from({ length: count }, (_, i) => new Option(String(i + 1), String(i)));
@@ -161,13 +161,12 @@ export class Column {
     return this.parts.map((part) => (typeof part === 'string' ? part : part.text)).join('');
   }
 
-  /** Says which words a word belongs to: `word ← others`, heaviest first. */
-  explain(word, arrow, others, weights, message = '') {
-    this.status.replaceChildren();
-    if (message) {
-      this.status.textContent = message;
-      return;
-    }
+  say(message) {
+    this.status.textContent = message;
+  }
+
+  /** Says which words a word is connected to (`verb` says how), heaviest first. */
+  explain(word, verb, others, weights) {
     const name = (text) => {
       const element = document.createElement('bdi');
       element.textContent = text;
@@ -175,7 +174,7 @@ export class Column {
     };
     const strong = document.createElement('strong');
     strong.append(name(word));
-    this.status.append(strong, ` ${arrow} `);
+    this.status.replaceChildren(strong, ` ${verb} `);
     const order = others.map((_, i) => i).sort((a, b) => weights[b] - weights[a]);
     const heavy = order.filter((i) => weights[i] >= 0.05).slice(0, 4);
     for (const [n, i] of (heavy.length ? heavy : order.slice(0, 1)).entries()) {
@@ -189,10 +188,10 @@ export class Column {
     } catch {
       // Without a secure context there is no clipboard: select the text for Ctrl+C.
       getSelection().selectAllChildren(this.output.root);
-      this.explain('', '', [], [], 'The browser does not let pages copy here. The text is selected: press Ctrl+C.');
+      this.say('The browser does not let pages copy here. The text is selected: press Ctrl+C.');
       return;
     }
-    this.explain('', '', [], [], 'Copied.');
+    this.say('Copied.');
     button.classList.add('done');
     setTimeout(() => button.classList.remove('done'), 1200);
   }
@@ -203,7 +202,7 @@ function warnings(answers) {
   if (answers.some((answer) => answer.cut)) notes.push('A translation was cut at its greatest length.');
   if (answers.some((answer) => answer.repeats)) notes.push('A translation repeats itself.');
   const missing = [...new Set(answers.flatMap((answer) => answer.missing_terms ?? []))];
-  if (missing.length > 0) notes.push(`Not in the translation, although the glossary has it: ${missing.join(', ')}.`);
+  if (missing.length > 0) notes.push(`Not in the translation, although the glossary asks for it: ${missing.join(', ')}.`);
   const repaired = answers.map((answer) => answer.repaired).filter(Boolean);
   if (repaired.length > 0) notes.push(`Markup was repaired: ${repaired.join(', ')}.`);
   return notes;

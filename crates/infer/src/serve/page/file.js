@@ -2,6 +2,7 @@
 
 import { wasCancelled } from './api.js';
 import { FileJob, readLines } from './filejob.js';
+import { languageTag } from './text.js';
 
 /** The greatest file, in bytes: text and translation are held in memory. */
 const LARGEST = 32 * 1024 * 1024;
@@ -106,7 +107,7 @@ export class FilePanel {
     part('status').textContent = seconds > 2 && !job.finished ? `${this.counts()} ${duration(left)}` : this.counts();
     const last = job.results.findLast((line) => line !== '');
     part('sample').textContent = last ?? '';
-    part('sample').lang = this.model.target;
+    part('sample').lang = languageTag(this.model.target);
     part('sample').hidden = !last;
   }
 

@@ -1,6 +1,8 @@
 // The words of a translation: pointed at by mouse, touch or keyboard. One of them is in the order of the tab key; the
 // arrow keys move between them.
 
+import { languageTag } from './text.js';
+
 export class Output {
   /** `pointed(word or null)` is called for hovering, focus and the first tap; `chosen(word)` for a click. */
   constructor(root, { pointed, chosen }) {
@@ -28,7 +30,7 @@ export class Output {
   }
 
   setLanguage(code, name) {
-    this.root.lang = code;
+    this.root.lang = languageTag(code);
     this.root.setAttribute('aria-label', name ? `Translation into ${name}` : 'Translation');
   }
 

@@ -42,7 +42,7 @@ export class Pointing {
     const weights = attention.toSource(now.unit, parts, ...column.chosen);
     markWeights(units.map(({ element }) => element), weights);
     const rest = 1 - weights.reduce((sum, weight) => sum + weight, 0);
-    column.explain(now.text, '←', [...units.map(({ text }) => text), '(end of the sentence)'], [...weights, rest]);
+    column.explain(now.text, 'looks at', [...units.map(({ text }) => text), '(end of the sentence)'], [...weights, rest]);
   }
 
   async atSource(unit) {
@@ -65,13 +65,13 @@ export class Pointing {
     const part = { start: unit.start - sentence.at, end: unit.end - sentence.at };
     const weights = sentence.attention.toTarget(part, words.map((word) => word.unit), ...column.chosen);
     markWeights(words.map(({ element }) => element), weights);
-    column.explain(unit.text, '→', words.map(({ text }) => text), weights);
+    column.explain(unit.text, 'is seen by', words.map(({ text }) => text), weights);
   }
 
   /** Makes sure that a sentence has its attention. False if there is none, or if something else is pointed at. */
   async fetch(column, sentence, turn) {
     if (!column.model?.attention) {
-      column.explain('', '', [], [], 'This model has no attention to the source.');
+      column.say('This model has no attention to the source.');
       return false;
     }
     if (sentence.attention === undefined) {
@@ -80,14 +80,14 @@ export class Pointing {
       try {
         if (await sentence.fetchAttention()) this.known(column, sentence);
       } catch (error) {
-        if (turn === this.turn) column.explain('', '', [], [], error.message);
+        if (turn === this.turn) column.say(error.message);
         return false;
       }
     }
     if (turn !== this.turn || !column.sentences.includes(sentence)) return false;
     if (sentence.attention) return true;
     const reason = sentence.refusal ? `: ${sentence.refusal.message}` : '.';
-    column.explain('', '', [], [], `There is no attention for this sentence${reason}`);
+    column.say(`There is no attention for this sentence${reason}`);
     return false;
   }
 

@@ -1,7 +1,7 @@
 // The text to translate. A text area cannot colour its words, so a mirror lies behind it: the same text with the same
 // layout, whose words are elements.
 
-import { overlap, units } from './text.js';
+import { languageTag, overlap, units } from './text.js';
 
 /** Keys that move the cursor and change nothing. */
 const MOVES = new Set(['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End', 'PageUp', 'PageDown']);
@@ -109,6 +109,6 @@ export class Source {
   }
 
   setLanguage(language) {
-    this.area.lang = this.mirror.lang = language;
+    this.area.lang = this.mirror.lang = languageTag(language);
   }
 }

@@ -92,3 +92,9 @@ export function percent(share) {
   if (share > 0 && share < 0.01) return '<1\u202f%';
   return `${Math.round(share * 100)}\u202f%`;
 }
+
+/** A language code as the `lang` attribute wants it. Two codes of LibreTranslate are its own. */
+export function languageTag(code) {
+  const own = { zt: 'zh-Hant', pb: 'pt-BR' };
+  return own[code] ?? (code ?? '').replaceAll('_', '-');
+}
