@@ -55,6 +55,7 @@ export class FilePanel {
       if (!model) throw new Error('There is no model to translate with.');
       this.name = file.name;
       this.model = model;
+      part('title').textContent = `${file.name} into ${model.target_name} (${model.name})`;
       const job = new FileJob(text, body, limits, {
         progress: () => this.job === job && this.progress(),
         waiting: (seconds) => this.job === job && this.waiting(seconds),

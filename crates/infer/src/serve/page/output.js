@@ -60,7 +60,6 @@ export class Output {
       element.setAttribute('role', 'button');
       element.setAttribute('aria-haspopup', 'menu');
       element.setAttribute('aria-expanded', 'false');
-      element.setAttribute('aria-describedby', 'output-help');
       element.tabIndex = -1;
       element.textContent = sentence.text.slice(unit.start, unit.end);
       element.word = { sentence, unit, text: element.textContent, element };

@@ -49,6 +49,10 @@ class Page {
       api.setApiKey(element('key').value);
       this.schedule(2 * PAUSE);
     });
+    element('key-field').addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.schedule(0);
+    });
     element('choose-file').addEventListener('click', () => element('file').click());
     element('file').addEventListener('change', () => {
       const [file] = element('file').files;
