@@ -15,13 +15,13 @@ class WordMenu {
     this.column = column;
     this.word = word;
     this.controller = new AbortController();
-    column.output.held = true;
+    column.output.held = true; // until the menu is closed
   }
 
   show(label, items) {
     const closed = () => {
       this.controller.abort();
-      this.column.output.held = false;
+      this.column.output.release();
     };
     openMenu(this.word.element, label, items, { lang: languageTag(this.column.model.target), closed });
   }

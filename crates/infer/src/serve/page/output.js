@@ -105,6 +105,12 @@ export class Output {
     this.pointed(word);
   }
 
+  /** After a menu, a word stays pointed at only if it has the focus again. */
+  release() {
+    this.held = false;
+    if (!this.root.contains(document.activeElement)) this.point(null);
+  }
+
   focused(word) {
     if (!word) return;
     for (const other of this.words) other.element.tabIndex = -1;

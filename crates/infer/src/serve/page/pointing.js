@@ -1,6 +1,7 @@
 // Pointing at a word of either side shows the words of the other side that it is connected to by attention.
 
 import { clearMarks, markActive, markWeights } from './marks.js';
+import { units } from './text.js';
 
 /** How long a word is pointed at before its attention is asked for, in milliseconds. */
 const PAUSE = 80;
@@ -34,15 +35,16 @@ export class Pointing {
     const now = column.output.at(sentence, unit.start); // its element may be new
     clearMarks();
     markActive(now.element);
-    const { source } = this.page;
+    // A source that has been edited, or that has markup, may not have the words any more. They can still be named.
     const range = { start: sentence.at, end: sentence.at + sentence.source.length };
-    const units = sentence.at === null ? [] : source.within(range);
-    if (units.length === 0) return; // the source has been edited
-    const parts = units.map(({ start, end }) => ({ start: start - sentence.at, end: end - sentence.at }));
+    const shown = sentence.at === null ? [] : this.page.source.within(range);
+    const inside = shown.map(({ start, end }) => ({ start: start - sentence.at, end: end - sentence.at }));
+    const parts = shown.length > 0 ? inside : units(sentence.source, sentence.sourceTokens);
     const weights = attention.toSource(now.unit, parts, ...column.chosen);
-    markWeights(units.map(({ element }) => element), weights);
+    markWeights(shown.map(({ element }) => element), weights);
+    const names = parts.map(({ start, end }) => sentence.source.slice(start, end));
     const rest = 1 - weights.reduce((sum, weight) => sum + weight, 0);
-    column.explain(now.text, 'looks at', [...units.map(({ text }) => text), '(end of the sentence)'], [...weights, rest]);
+    column.explain(now.text, 'looks at', [...names, '(end of the sentence)'], [...weights, rest]);
   }
 
   async atSource(unit) {
