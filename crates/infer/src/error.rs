@@ -116,6 +116,14 @@ pub enum Error {
     #[error("cancelled")]
     Cancelled,
 
+    /// The [`crate::Engine`] that was asked has ended.
+    #[error("stopped: nothing more is translated")]
+    Stopped,
+
+    /// Something panicked while it computed for one who asked an [`crate::Engine`].
+    #[error("the translation failed: {0}")]
+    Panicked(String),
+
     /// Attention maps were requested of a model without attention.
     #[error("the model has no attention to draw")]
     NoAttention,
@@ -194,7 +202,9 @@ impl Error {
             | Self::Model(_)
             | Self::Read { .. }
             | Self::Write { .. }
-            | Self::Cancelled => return None,
+            | Self::Cancelled
+            | Self::Stopped
+            | Self::Panicked(_) => return None,
         };
         Some(hint)
     }
@@ -202,6 +212,13 @@ impl Error {
     /// Whether the reader closed the output pipe, as in `infer translate … | head`.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// What a panic says.
+    pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
+        let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        Self::Panicked(text.unwrap_or_else(|| "unknown reason".into()))
     }
 
     pub(crate) fn read(path: impl Into<PathBuf>, source: io::Error) -> Self {

@@ -38,6 +38,9 @@ struct Entry {
     line: usize,
 }
 
+/// How a line of the file is written.
+const FORM: &str = "write a term, a tab and its translation";
+
 impl Glossary {
     pub fn open(path: &Path) -> Result<Self> {
         let mut glossary = Self {
@@ -45,9 +48,25 @@ impl Glossary {
             by_word: HashMap::new(),
         };
         for (line, text) in (1..).zip(Lines::open(path)?) {
-            let added = glossary.add(line, text?.trim_end_matches(['\r', '\n']));
+            let added = glossary.read(line, text?.trim_end_matches(['\r', '\n']));
             added.map_err(|(message, hint)| Error::Usage {
                 message: format!("{}, line {line}: {message}", path.display()),
+                hint: hint.into(),
+            })?;
+        }
+        Ok(glossary)
+    }
+
+    /// A glossary of these terms and their translations.
+    pub fn new<'t>(pairs: impl IntoIterator<Item = (&'t String, &'t String)>) -> Result<Self> {
+        let mut glossary = Self {
+            entries: Vec::new(),
+            by_word: HashMap::new(),
+        };
+        for (number, (source, target)) in (1..).zip(pairs) {
+            let added = glossary.add(number, &tidy(source), &tidy(target));
+            added.map_err(|(message, hint)| Error::Usage {
+                message: format!("glossary, entry {number}: {message}"),
                 hint: hint.into(),
             })?;
         }
@@ -63,19 +82,25 @@ impl Glossary {
         self.entries.is_empty()
     }
 
-    fn add(&mut self, line: usize, text: &str) -> std::result::Result<(), (String, &'static str)> {
-        const FORM: &str = "write a term, a tab and its translation";
+    /// Reads a line of a file. An error is a message and a hint.
+    fn read(&mut self, line: usize, text: &str) -> std::result::Result<(), (String, &'static str)> {
         if text.trim().is_empty() || text.starts_with('#') {
             return Ok(());
         }
         let sides: Vec<String> = text.split('\t').map(tidy).collect();
-        let [source, target] = &sides[..] else {
-            let message = match sides.len() {
-                1 => "no tab".to_string(),
-                n => format!("{} tabs", n - 1),
-            };
-            return Err((message, FORM));
-        };
+        match &sides[..] {
+            [source, target] => self.add(line, source, target),
+            [_] => Err(("no tab".to_string(), FORM)),
+            sides => Err((format!("{} tabs", sides.len() - 1), FORM)),
+        }
+    }
+
+    fn add(
+        &mut self,
+        line: usize,
+        source: &str,
+        target: &str,
+    ) -> std::result::Result<(), (String, &'static str)> {
         for (side, name) in [(source, "term"), (target, "translation")] {
             if side.is_empty() {
                 return Err((format!("the {name} is empty"), FORM));
@@ -83,8 +108,8 @@ impl Glossary {
         }
         let known = self.by_word.entry(key(first_word(source))).or_default();
         let same = known.iter().map(|&i| &self.entries[i]);
-        if let Some(entry) = { same }.find(|entry| entry.source == *source) {
-            if entry.target == *target {
+        if let Some(entry) = { same }.find(|entry| entry.source == source) {
+            if entry.target == target {
                 return Ok(());
             }
             let message = format!(
@@ -95,8 +120,8 @@ impl Glossary {
         }
         known.push(self.entries.len());
         self.entries.push(Entry {
-            source: source.clone(),
-            target: target.clone(),
+            source: source.into(),
+            target: target.into(),
             line,
         });
         Ok(())

@@ -9,7 +9,9 @@
 //! | `run/` | reads and verifies the folder of a run |
 //! | `decode` | the `[decode]` section of the config |
 //! | `early_stopping` | when a beam search ends |
+//! | `serve/` | models for many who ask at once: the server, and the page |
 //! | `search/` | searches over tokens: one loop, the rules that change scores, the strategies that choose |
+//! | `engine/` | one model that translates for many who ask at once |
 //! | `ensemble` | several models that translate together |
 //! | `score` | the log-probabilities of given translations |
 //! | `links/` | which words of a translation come from which words of its source |
@@ -55,6 +57,7 @@ pub mod ctranslate2;
 mod decode;
 pub mod document;
 mod early_stopping;
+mod engine;
 mod ensemble;
 mod error;
 mod evaluate;
@@ -75,6 +78,8 @@ mod request;
 pub mod run;
 mod score;
 mod search;
+#[cfg(feature = "serve")]
+pub mod serve;
 mod staging;
 mod translate;
 mod weights;
@@ -87,6 +92,7 @@ pub use bundle::{
 };
 pub use decode::{DecodeConfig, LengthMeasure};
 pub use early_stopping::EarlyStopping;
+pub use engine::Engine;
 pub use ensemble::{Ensemble, Models};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluation, evaluate};

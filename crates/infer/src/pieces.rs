@@ -32,7 +32,7 @@ pub(crate) fn pieces(tokenizer: &Tokenizer, ids: &[u32]) -> Vec<String> {
 
 /// Whether this is a letter or digit of a script with spaces between words. In other scripts, such
 /// as Chinese, any piece may be a word.
-fn is_spaced_script(c: char) -> bool {
+pub(crate) fn is_spaced_script(c: char) -> bool {
     c.is_alphanumeric() && c.width() == Some(1)
 }
 

@@ -5,9 +5,9 @@ use attend_ops::random::Key;
 
 use crate::prefix::Prefix;
 use crate::search::{
-    Beam, Constrained, Criteria, EndAtLimit, Filter, Forbid, Forbidden, ForcedPrefix, Greedy,
-    MinLength, NoRepeatNgram, RepetitionPenalty, Rule, Sample, Search, Spelling, Strategy, Term,
-    Terms,
+    Beam, Branch, Constrained, Criteria, EndAtLimit, Filter, Forbid, Forbidden, ForcedPrefix,
+    Greedy, MinLength, NoRepeatNgram, RepetitionPenalty, Rule, Sample, Search, Spelling, Strategy,
+    Term, Terms,
 };
 use crate::words::{has, tidy};
 use crate::{DecodeConfig, Error, Request, Result};
@@ -22,6 +22,7 @@ pub(crate) struct Plan {
     pub(crate) prefix: Option<Prefix>,
     /// Those that can be written.
     terms: Vec<Term>,
+    branches: usize,
 }
 
 /// Makes the plans of lines, and their searches.
@@ -61,6 +62,9 @@ impl<'a> Planner<'a> {
 
     /// How many hypotheses the search of a line follows at most.
     pub(crate) fn width(&self, plan: &Plan) -> usize {
+        if plan.branches > 0 {
+            return plan.branches;
+        }
         match Terms::tokens_of(&plan.terms) {
             0 => self.hypotheses(),
             tokens => Constrained::width(self.config.beam, tokens),
@@ -84,6 +88,7 @@ impl<'a> Planner<'a> {
             limit,
             prefix: self.prefix(request, limit)?,
             terms: self.terms(request)?,
+            branches: request.branches,
         })
     }
 
@@ -153,7 +158,10 @@ impl<'a> Planner<'a> {
             coverage_penalty: config.coverage_penalty,
             limit: plan.limit,
         };
-        let strategy: Box<dyn Strategy> = if config.sampling {
+        let strategy: Box<dyn Strategy> = if plan.branches > 0 {
+            let prefix = plan.prefix.as_ref().map_or(0, |prefix| prefix.tokens.len());
+            Box::new(Branch::new(plan.branches, prefix, criteria))
+        } else if config.sampling {
             let filter = Filter {
                 temperature: config.temperature,
                 top_k: config.top_k,
@@ -175,6 +183,7 @@ impl<'a> Planner<'a> {
         Ok(Search {
             rules: self.rules(plan, criteria),
             strategy,
+            cost: plan.source_tokens * self.width(plan),
         })
     }
 

@@ -12,6 +12,9 @@ pub struct Request {
     /// Phrases that the translation must have as whole words. They are searched for with a beam: of at least four
     /// hypotheses, and of more for terms of many tokens.
     pub terms: Vec<String>,
+    /// If not 0: instead of the best translations, those with so many different next tokens after the prefix, each
+    /// continued greedily. Their scores are the log-probabilities of these tokens.
+    pub branches: usize,
 }
 
 impl Request {

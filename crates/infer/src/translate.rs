@@ -3,19 +3,27 @@ use attend_data::{Tokenizers, batches_by_length};
 use attend_model::{Kernels, Pass, Step};
 use attend_ops::on_pool;
 
+use crate::engine::Sentence;
 use crate::plan::{Plan, Planner, missing};
 use crate::prefix::Prefix;
 use crate::repeats::repeats;
-use crate::search::{Found, Group, search};
-use crate::{DecodeConfig, Hypothesis, Observer, Request, Result, Translation};
+use crate::search::{Found, Group, Listed, search};
+use crate::{DecodeConfig, Engine, Hypothesis, Observer, Request, Result, Translation};
 
 /// Text in, text out.
 pub struct Translator<'a> {
-    model: &'a dyn Step,
+    searcher: Searcher<'a>,
     tokenizers: &'a Tokenizers,
     planner: Planner<'a>,
-    pass: Pass,
     observer: &'a dyn Observer,
+}
+
+/// Who searches.
+enum Searcher<'a> {
+    /// The translator itself.
+    Own { model: &'a dyn Step, pass: Pass },
+    /// An engine that others ask, too.
+    Shared(&'a Engine),
 }
 
 impl<'a> Translator<'a> {
@@ -25,11 +33,24 @@ impl<'a> Translator<'a> {
         config: &'a DecodeConfig,
         kernels: Kernels,
     ) -> Self {
+        let pass = Pass::eval(kernels);
+        Self::by(Searcher::Own { model, pass }, tokenizers, config)
+    }
+
+    /// A translator that asks the engine of a model, which has these tokenizers. It gives the same translations.
+    pub fn through(
+        engine: &'a Engine,
+        tokenizers: &'a Tokenizers,
+        config: &'a DecodeConfig,
+    ) -> Self {
+        Self::by(Searcher::Shared(engine), tokenizers, config)
+    }
+
+    fn by(searcher: Searcher<'a>, tokenizers: &'a Tokenizers, config: &'a DecodeConfig) -> Self {
         Self {
-            model,
+            searcher,
             tokenizers,
             planner: Planner::new(config, tokenizers.target()),
-            pass: Pass::eval(kernels),
             observer: &(),
         }
     }
@@ -68,13 +89,23 @@ impl<'a> Translator<'a> {
 
     /// The same for lines of which more is asked. The translation of an empty line is its prefix.
     pub fn translate_requests(&self, requests: &[Request]) -> Result<Vec<Translation>> {
-        on_pool(|| self.translate_here(requests))
+        match self.searcher {
+            Searcher::Own { .. } => on_pool(|| self.translate_here(requests)),
+            // The pool is the engine's: whoever waits must not keep a thread of it.
+            Searcher::Shared(_) => self.translate_here(requests),
+        }
     }
 
     fn translate_here(&self, requests: &[Request]) -> Result<Vec<Translation>> {
         let tokenizer = self.tokenizers.require_source()?;
         let lines: Vec<&str> = requests.iter().map(|request| &*request.text).collect();
-        let mut sources = tokenizer.encode_batch(&lines)?;
+        let mut sources = match self.searcher {
+            Searcher::Own { .. } => tokenizer.encode_batch(&lines)?,
+            Searcher::Shared(_) => {
+                let encoded = lines.iter().map(|line| Ok(tokenizer.encode(line)?));
+                encoded.collect::<Result<_>>()?
+            }
+        };
         let mut translations = vec![Translation::empty(); lines.len()];
         for (source, translation) in sources.iter_mut().zip(&mut translations) {
             translation.source_tokens = source.len();
@@ -96,20 +127,54 @@ impl<'a> Translator<'a> {
             .filter(|&i| !lines[i].trim().is_empty() && sources[i].len() > 1)
             .collect();
         self.observer.advance(lines.len() - full.len());
-        let lengths: Vec<usize> = full.iter().map(|&line| sources[line].len()).collect();
-        let width = full
-            .iter()
-            .map(|&line| self.planner.width(&plans[line]))
-            .max();
-        let room = self.planner.config.batch_tokens / width.unwrap_or(1);
+        self.search(&full, &sources, &plans, |line, found| {
+            let (plan, translation) = (&plans[line], &mut translations[line]);
+            translation.hypotheses = self.hypotheses_of(found, plan.prefix.as_ref())?;
+            let best = &translation.hypotheses[0];
+            translation.cut = best.tokens.len() >= plan.limit;
+            translation.repeats = repeats(self.without_eos(&best.tokens));
+            translation.missing_terms = missing(&requests[line].terms, &best.text);
+            self.observer.advance(1);
+            Ok(())
+        })?;
+        Ok(translations)
+    }
+
+    /// Searches translations of the lines with these numbers.
+    fn search(
+        &self,
+        lines: &[usize],
+        sources: &[Vec<u32>],
+        plans: &[Plan],
+        done: impl FnMut(usize, Vec<Found>) -> Result<()>,
+    ) -> Result<()> {
+        let (model, pass) = match &self.searcher {
+            Searcher::Own { model, pass } => (*model, pass),
+            Searcher::Shared(engine) => {
+                let sentence = |number: usize| {
+                    Ok(Sentence {
+                        number,
+                        tokens: sources[number].clone(),
+                        search: self.planner.search(&plans[number])?,
+                    })
+                };
+                let sentences = lines.iter().map(|&line| sentence(line));
+                let sentences = sentences.collect::<Result<_>>()?;
+                return engine.search(sentences, sentence, self.observer, done);
+            }
+        };
+        let lengths: Vec<usize> = lines.iter().map(|&line| sources[line].len()).collect();
+        let widths = lines.iter().map(|&line| self.planner.width(&plans[line]));
+        let room = self.planner.config.batch_tokens;
+        let tokens = room / widths.max().unwrap_or(1);
         // Half of the room, so that a group can enter when half of the others are done.
-        let budget = match self.model.admits(&self.pass) {
-            true => room / 2,
-            false => room,
+        let budget = match model.admits(pass) {
+            true => tokens / 2,
+            false => tokens,
         };
         let batches = batches_by_length(&lengths, budget).into_iter();
         let groups = batches.map(|batch| {
-            let lines = batch.iter().map(|&i| full[i]);
+            let lines = batch.iter().map(|&i| lines[i]);
             let batch: Vec<&[u32]> = lines.clone().map(|line| &*sources[line]).collect();
             let searches = lines.map(|line| Ok((line, self.planner.search(&plans[line])?)));
             Ok(Group {
@@ -117,18 +182,8 @@ impl<'a> Translator<'a> {
                 searches: searches.collect::<Result<_>>()?,
             })
         });
-        let (model, pass, observer) = (self.model, &self.pass, self.observer);
-        search(model, groups, room, pass, observer, |line, found| {
-            let (plan, translation) = (&plans[line], &mut translations[line]);
-            translation.hypotheses = self.hypotheses_of(found, plan.prefix.as_ref())?;
-            let best = &translation.hypotheses[0];
-            translation.cut = best.tokens.len() >= plan.limit;
-            translation.repeats = repeats(self.without_eos(&best.tokens));
-            translation.missing_terms = missing(&requests[line].terms, &best.text);
-            observer.advance(1);
-            Ok(())
-        })?;
-        Ok(translations)
+        let mut feed = Listed::new(groups, self.observer, done);
+        search(model, &mut feed, room, pass)
     }
 
     fn without_eos<'t>(&self, tokens: &'t [u32]) -> &'t [u32] {

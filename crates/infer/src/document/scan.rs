@@ -4,7 +4,19 @@ use super::protect::Protected;
 use super::words::{is_punctuation, words};
 
 /// Text that can be protected, found by how it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Deserialize,
+    schemars::JsonSchema,
+    clap::ValueEnum,
+)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// With a scheme, such as https://, or beginning with www.
     Urls,

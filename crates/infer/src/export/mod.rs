@@ -28,6 +28,13 @@ use card::Card;
 use origin::Origin;
 use proof::prove;
 
+/// The languages of source and target of a model, if the folder that it was opened from is a checkpoint's.
+pub fn languages(folder: &Path) -> Option<(String, String)> {
+    let origin = Origin::of(folder);
+    let (source, target) = origin.languages()?;
+    Some((source.into(), target.into()))
+}
+
 /// The program that an export is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ExportFormat {

@@ -73,6 +73,13 @@ impl<'a> WordAligner<'a> {
         })
     }
 
+    /// How many layers attend to the source, and how many heads they have.
+    pub fn shape(&self) -> (usize, usize) {
+        let layers = self.places.iter().map(|(layer, _)| layer + 1).max();
+        let heads = self.places.iter().map(|(_, head)| head + 1).max();
+        (layers.unwrap_or(0), heads.unwrap_or(0))
+    }
+
     /// Whose attention is used.
     pub fn heads(&self) -> Heads {
         self.heads

@@ -10,6 +10,7 @@
 //! r rows of all sentences, w words of the target vocabulary.
 
 mod beam;
+mod branch;
 mod constrained;
 mod coverage;
 mod greedy;
@@ -19,8 +20,9 @@ mod sample;
 mod spelling;
 mod term;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
+use std::iter::Peekable;
 use std::ops::Range;
 
 use attend_batch::Source;
@@ -28,6 +30,7 @@ use attend_model::{DecoderState, KeptRows, Pass, Step};
 use rayon::prelude::*;
 
 pub(crate) use beam::Beam;
+pub(crate) use branch::Branch;
 pub(crate) use constrained::Constrained;
 use coverage::{Attention, Coverage};
 pub(crate) use greedy::Greedy;
@@ -91,6 +94,8 @@ impl Criteria {
 pub(crate) struct Search {
     pub(crate) rules: Vec<Box<dyn Rule>>,
     pub(crate) strategy: Box<dyn Strategy>,
+    /// How much of the room of a batch it takes: source tokens times hypotheses, as a rule.
+    pub(crate) cost: usize,
 }
 
 /// Chooses which hypotheses of a sentence continue. It begins with one, which has read the start token.
@@ -125,6 +130,69 @@ pub(crate) struct Group {
     pub(crate) searches: Vec<(usize, Search)>,
 }
 
+impl Group {
+    fn cost(&self) -> usize {
+        self.searches.iter().map(|(_, search)| search.cost).sum()
+    }
+}
+
+/// Gives sentences to a search, and takes what it finds.
+pub(crate) trait Feed {
+    /// The next group, if there is one that takes at most `free` of the room. Asked before every step, until it gives
+    /// none. An error ends the search.
+    fn next(&mut self, free: usize) -> Option<Result<Group>>;
+
+    /// What was found for a sentence.
+    fn done(&mut self, number: usize, found: Vec<Found>) -> Result<()>;
+
+    /// Whether nobody waits for a sentence any more. Asked after every step; then the search forgets it.
+    fn is_cancelled(&mut self, number: usize) -> bool {
+        let _ = number;
+        false
+    }
+}
+
+/// Groups that are all known at the beginning, and a function that takes what is found.
+pub(crate) struct Listed<'a, I: Iterator, D> {
+    groups: Peekable<I>,
+    /// May cancel the search before any step.
+    observer: &'a dyn Observer,
+    done: D,
+}
+
+impl<'a, I: Iterator<Item = Result<Group>>, D> Listed<'a, I, D> {
+    pub(crate) fn new(
+        groups: impl IntoIterator<IntoIter = I>,
+        observer: &'a dyn Observer,
+        done: D,
+    ) -> Self {
+        Self {
+            groups: groups.into_iter().peekable(),
+            observer,
+            done,
+        }
+    }
+}
+
+impl<I, D> Feed for Listed<'_, I, D>
+where
+    I: Iterator<Item = Result<Group>>,
+    D: FnMut(usize, Vec<Found>) -> Result<()>,
+{
+    fn next(&mut self, free: usize) -> Option<Result<Group>> {
+        let is_over = free == usize::MAX && self.groups.peek().is_none();
+        if !is_over && self.observer.is_cancelled() {
+            return Some(Err(Error::Cancelled));
+        }
+        let fits = |group: &Result<Group>| group.as_ref().map_or(0, Group::cost) <= free;
+        self.groups.next_if(fits)
+    }
+
+    fn done(&mut self, number: usize, found: Vec<Found>) -> Result<()> {
+        (self.done)(number, found)
+    }
+}
+
 /// A sentence whose search is not over.
 struct Active {
     number: usize,
@@ -136,7 +204,9 @@ struct Active {
 
 impl Active {
     fn advance(&mut self, logits: Logits, attention: Option<&Attention>) -> Result<Next> {
-        let Search { rules, strategy } = &mut self.search;
+        let Search {
+            rules, strategy, ..
+        } = &mut self.search;
         let rows = self.rows.clone().enumerate();
         let rows = rows.map(|(i, row)| {
             let attention = attention.map_or(&[][..], |a| a.row(row, self.source_tokens));
@@ -147,31 +217,21 @@ impl Active {
     }
 }
 
-/// Translates the sentences of all groups, and gives `done` what each search finds, by the number of its sentence.
+/// Translates the sentences of a feed, until it has none and all are done.
 ///
-/// Sentences that are done leave the batch, and the next group enters it as soon as the sources of all have at most
-/// `room` tokens, if the model can step rows of different lengths together. Otherwise it waits until all are
-/// done. The observer may cancel the search before any step.
+/// Sentences that are done leave the batch, and the next group enters it as soon as all together take at most
+/// `room`, if the model can step rows of different lengths together. Otherwise it waits until all are done. A group that takes more than the room is a batch of its own.
 pub(crate) fn search(
     model: &dyn Step,
-    groups: impl IntoIterator<Item = Result<Group>>,
+    feed: &mut dyn Feed,
     room: usize,
     pass: &Pass,
-    observer: &dyn Observer,
-    mut done: impl FnMut(usize, Vec<Found>) -> Result<()>,
 ) -> Result<()> {
-    let mut groups = groups.into_iter().peekable();
     let mut active: Vec<Active> = Vec::new();
     let mut last: Vec<u32> = Vec::new(); // (r)
     let mut state: Option<Box<dyn DecoderState + '_>> = None;
     loop {
-        while let Some(group) = groups.next_if(|group| {
-            let waiting = group
-                .as_ref()
-                .map_or(0, |group| group.source.segments().rows());
-            let tokens: usize = active.iter().map(|sentence| sentence.source_tokens).sum();
-            active.is_empty() || model.admits(pass) && tokens + waiting <= room
-        }) {
+        while let Some(group) = feed.next(free(&active, room, model.admits(pass))) {
             let Group { source, searches } = group?;
             let memory = model.encode(&source, pass)?;
             match &mut state {
@@ -191,9 +251,6 @@ pub(crate) fn search(
         let Some(state) = state.as_mut().filter(|_| !active.is_empty()) else {
             return Ok(());
         };
-        if observer.is_cancelled() {
-            return Err(Error::Cancelled);
-        }
         let mut maps = Vec::new();
         let mut strategies = active.iter().map(|sentence| &sentence.search.strategy);
         let attends = strategies.any(|strategy| strategy.reads_attention());
@@ -209,7 +266,8 @@ pub(crate) fn search(
         let mut still_active = Vec::new();
         for (place, (mut sentence, next)) in active.into_iter().zip(answers).enumerate() {
             match next {
-                Next::Done => done(sentence.number, sentence.search.strategy.finish())?,
+                Next::Done => feed.done(sentence.number, sentence.search.strategy.finish())?,
+                Next::Rows(_) if feed.is_cancelled(sentence.number) => {}
                 Next::Rows(next) => {
                     let rows = next.iter().map(|(row, _)| sentence.rows.start + row);
                     kept.push(KeptRows {
@@ -226,5 +284,18 @@ pub(crate) fn search(
         if !active.is_empty() {
             state.select(&kept)?;
         }
+    }
+}
+
+/// How much of the room the next group may take.
+fn free(active: &[Active], room: usize, admits: bool) -> usize {
+    if active.is_empty() {
+        return usize::MAX;
+    }
+    let taken: usize = active.iter().map(|sentence| sentence.search.cost).sum();
+    if admits {
+        room.saturating_sub(taken)
+    } else {
+        0
     }
 }

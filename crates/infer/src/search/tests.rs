@@ -11,8 +11,8 @@ use candle_core::{Device, Tensor};
 use serde::Deserialize;
 
 use super::{
-    Beam, Criteria, EndAtLimit, Found, Greedy, Group, MinLength, NoRepeatNgram, RepetitionPenalty,
-    Rule, Search, Strategy, search,
+    Beam, Criteria, EndAtLimit, Found, Greedy, Group, Listed, MinLength, NoRepeatNgram,
+    RepetitionPenalty, Rule, Search, Strategy, search,
 };
 use crate::{EarlyStopping, Ensemble, Error, LengthMeasure};
 
@@ -40,7 +40,7 @@ struct Hypothesis {
 }
 
 /// The model whose translations are in `beam.json`: as said in `post_norm.json`.
-fn model() -> Box<dyn Seq2Seq> {
+pub(crate) fn model() -> Box<dyn Seq2Seq> {
     let config = ModelConfig::Transformer(TransformerConfig {
         encoder_layers: 2,
         decoder_layers: 3,
@@ -76,7 +76,7 @@ fn golden(early_stopping: EarlyStopping) -> Golden {
     .unwrap()
 }
 
-fn criteria(limit: usize) -> Criteria {
+pub(crate) fn criteria(limit: usize) -> Criteria {
     Criteria {
         eos: 0,
         length_penalty: 1.0,
@@ -116,12 +116,13 @@ fn run(
     let searches = sources.iter().map(|_| Search {
         rules: rules(),
         strategy: strategy(),
+        cost: 1,
     });
     search_all(model, sources, searches.collect(), &Pass::eval(kernels))
 }
 
 /// Translates sentences as one group.
-fn search_all(
+pub(crate) fn search_all(
     model: &dyn Step,
     sources: &[Vec<u32>],
     searches: Vec<Search>,
@@ -132,7 +133,7 @@ fn search_all(
         searches: searches.into_iter().enumerate().collect(),
     };
     collect(sources.len(), |done| {
-        search(model, [Ok(group)], 0, pass, &(), done)
+        search(model, &mut Listed::new([Ok(group)], &(), done), 0, pass)
     })
 }
 
@@ -174,7 +175,7 @@ fn beam(
 }
 
 /// Sentences of up to 16 tokens, `</s>` included, from a linear congruential generator.
-fn sentences(count: usize) -> Vec<Vec<u32>> {
+pub(crate) fn sentences(count: usize) -> Vec<Vec<u32>> {
     let mut state = 1u64;
     let mut draw = move |n: u32| {
         state = state
@@ -400,6 +401,7 @@ fn sentences_that_enter_a_running_search_have_the_same_bits_as_alone() {
     let search_of = || Search {
         rules: Last::Eos.rules(criteria(20)),
         strategy: Box::new(Beam::new(3, criteria(20))),
+        cost: 9,
     };
     let alone = sentences.iter().map(|sentence| {
         let sentence = std::slice::from_ref(sentence);
@@ -417,7 +419,9 @@ fn sentences_that_enter_a_running_search_have_the_same_bits_as_alone() {
                 searches: numbers.iter().map(|&i| (i, search_of())).collect(),
             })
         });
-        let found = collect(60, |done| search(&*model, groups, room, &pass, &(), done));
+        let found = collect(60, |done| {
+            search(&*model, &mut Listed::new(groups, &(), done), room, &pass)
+        });
         assert_eq!(found.unwrap(), alone, "{size} {room}");
     }
 }
@@ -429,6 +433,7 @@ fn each_sentence_has_its_own_limit_and_ends_there() {
     let searches = (0..30).map(|i| Search {
         rules: Last::Eos.rules(criteria(limit(i))),
         strategy: Box::new(Beam::new(4, criteria(limit(i)))),
+        cost: 1,
     });
     let pass = Pass::eval(Kernels::Fused);
     let found = search_all(&*model, &sentences, searches.collect(), &pass).unwrap();

@@ -17,6 +17,8 @@ mod pipes; // what comes in through pipes, however long, slow or broken
 mod quantize; // bundles in 8 bits
 mod score; // the log-probabilities of given translations
 mod search_options; // each option of search, wherever it is set
+#[cfg(feature = "serve")]
+mod served; // what a server asks of models
 mod torch; // files of torch.save, whole, damaged and hostile
 mod translate; // translating and evaluating lines
 mod weights; // the weights of a folder, in one file or in shards

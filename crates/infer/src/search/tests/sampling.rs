@@ -22,6 +22,7 @@ fn samples(sources: &[Vec<u32>], numbers: &[u64], count: usize, limit: usize) ->
     let searches = numbers.iter().map(|&number| Search {
         rules: Vec::new(),
         strategy: Box::new(Sample::new(count, key(1, number), ALL, criteria(limit))),
+        cost: 1,
     });
     let pass = Pass::eval(Kernels::Fused);
     search_all(&*model(), sources, searches.collect(), &pass).unwrap()
