@@ -6,6 +6,8 @@
 set -euo pipefail
 [ $# -ge 1 ] || { echo "usage: scripts/check-page.sh RUN…" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
+CHROMIUM=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome)}
+export CHROMIUM
 cargo build --release --quiet --manifest-path "$root/Cargo.toml" --bin infer
 
 work=$(mktemp -d)
