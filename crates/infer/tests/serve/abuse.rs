@@ -185,7 +185,7 @@ fn who_goes_away_is_not_translated_for() {
         }
         wait_until(|| server.metric("attend_requests_translating") == 0);
     }
-    assert!(server.log().contains("status=499"), "{}", server.log());
+    wait_until(|| server.log().matches("status=499").count() == 3);
     server.assert_works();
 }
 

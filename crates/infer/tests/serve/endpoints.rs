@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::{connect, form, get, post, read, request, send};
 use crate::fixture::{Fixture, LINES};
-use crate::server::{Server, infer};
+use crate::server::{Server, infer, wait_until};
 
 /// What `infer translate` makes of lines.
 fn translated(server: &Server, options: &[&str], lines: &[&str]) -> Vec<String> {
@@ -128,15 +128,14 @@ fn every_path_answers_and_none_other() {
         assert_eq!(missing.status, 404, "{path}");
         assert!(missing.json()["hint"].is_string());
     }
-    let log = server.log();
-    assert!(log.contains("route=\"/v1/models\" status=200"), "{log}");
+    wait_until(|| server.log().contains("route=\"/v1/models\" status=200"));
 }
 
 #[test]
 fn a_request_may_ask_for_all_that_a_model_can_do() {
     let server = Server::start(&[]);
     let body = json!({
-        "text": ["a dog runs", ""], "model": "bundle", "source": "EN", "target": "de", "n_best": 3,
+        "text": ["a dog runs", ""], "model": "bundle", "source": "EN", "target": "de", "n_best": 3.0,
         "alignments": true, "attention": true, "decode": {"beam": 3},
     });
     let answer = post(server.port, "/v1/translate", &body).json();
