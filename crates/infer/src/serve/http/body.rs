@@ -3,6 +3,7 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderM
 use axum::http::{Request, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::{Fault, Options};
 
@@ -67,10 +68,34 @@ pub(super) fn require_json(headers: &HeaderMap) -> Result<(), Fault> {
 
 /// What a JSON document says.
 pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
-    serde_json::from_str(utf8(bytes)?).map_err(|error| {
+    let text = utf8(bytes)?;
+    let parsed = serde_json::from_str(text).or_else(|error| {
+        let value = serde_json::from_str(text).map(with_integers);
+        value.and_then(serde_json::from_value).map_err(|_| error)
+    });
+    parsed.map_err(|error| {
         Fault::bad(error.to_string())
             .with_hint("the document at /openapi.json says what is expected")
     })
+}
+
+/// Whole numbers without a decimal point: some clients write 8 as 8.0.
+pub(super) fn with_integers(value: Value) -> Value {
+    const LARGEST: f64 = (1_u64 << 53) as f64; // up to which every integer is a float
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if float.fract() == 0.0 && float.abs() <= LARGEST => {
+                Value::from(float as i64)
+            }
+            _ => Value::Number(number),
+        },
+        Value::Array(values) => values.into_iter().map(with_integers).collect(),
+        Value::Object(map) => {
+            let fields = map.into_iter();
+            Value::Object(fields.map(|(key, it)| (key, with_integers(it))).collect())
+        }
+        other => other,
+    }
 }
 
 pub(super) fn utf8(bytes: &[u8]) -> Result<&str, Fault> {

@@ -1,5 +1,5 @@
+use axum::http::StatusCode;
 use axum::http::header::{CONNECTION, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,7 +13,9 @@ pub(super) struct Fault {
     pub(super) status: StatusCode,
     message: String,
     hint: Option<String>,
-    header: Option<(HeaderName, HeaderValue)>,
+    /// Whether the connection cannot be used again.
+    closes: bool,
+    retry_after: u16,
 }
 
 /// The body of every answer that is not a success.
@@ -32,7 +34,8 @@ impl Fault {
             status,
             message: message.into(),
             hint: None,
-            header: None,
+            closes: false,
+            retry_after: 1,
         }
     }
 
@@ -47,8 +50,7 @@ impl Fault {
     }
 
     pub(super) fn shutting_down() -> Self {
-        Self::unavailable("the server is shutting down")
-            .with_header(CONNECTION, HeaderValue::from_static("close"))
+        Self::unavailable("the server is shutting down").closing()
     }
 
     /// Try again later.
@@ -56,28 +58,20 @@ impl Fault {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, message)
     }
 
-    /// The key is missing.
-    pub(super) fn unauthorized(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, message)
-            .with_header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
-    }
-
     /// The rest of the body is not read, so the connection cannot be used again.
-    pub(super) fn closing(self) -> Self {
-        self.with_header(CONNECTION, HeaderValue::from_static("close"))
+    pub(super) fn closing(mut self) -> Self {
+        self.closes = true;
+        self
     }
 
-    pub(super) fn retry_after(self, seconds: u16) -> Self {
-        self.with_header(RETRY_AFTER, seconds.into())
+    /// In seconds, if the server is only busy.
+    pub(super) fn retry_after(mut self, seconds: u16) -> Self {
+        self.retry_after = seconds;
+        self
     }
 
     pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
-        self
-    }
-
-    fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.header = Some((name, value));
         self
     }
 }
@@ -106,11 +100,15 @@ impl IntoResponse for Fault {
         };
         let mut response = json(self.status, &body);
         let headers = response.headers_mut();
-        if self.status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
-        }
-        if let Some((name, value)) = self.header {
-            headers.insert(name, value);
+        match self.status {
+            StatusCode::SERVICE_UNAVAILABLE => headers.insert(RETRY_AFTER, self.retry_after.into()),
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+            }
+            _ => None,
+        };
+        if self.closes {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response
     }

@@ -6,7 +6,7 @@ use axum::http::Request;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::body::{is_json, media_type, parse, read, utf8};
+use super::body::{is_json, media_type, parse, read, utf8, with_integers};
 use super::{Fault, Options};
 
 /// The fields, and whether they came as JSON. Without JSON they are those of the query string and of the form, which
@@ -24,7 +24,7 @@ pub(super) async fn fields<T: DeserializeOwned>(
         if !map.is_object() {
             return Err(Fault::bad("Invalid JSON format").with_hint("send an object"));
         }
-        return Ok((typed(map)?, true));
+        return Ok((typed(with_integers(map))?, true));
     }
     let mut fields = match media_type(&headers).as_deref() {
         Some("multipart/form-data") => multipart(&headers, bytes).await?,

@@ -39,6 +39,28 @@ impl Drop for CancelOnDrop {
     }
 }
 
+/// A turn: until the work has ended, even if nobody waits for it.
+struct Turn {
+    _permit: OwnedSemaphorePermit,
+    metrics: Arc<Metrics>,
+}
+
+impl Turn {
+    fn new(permit: OwnedSemaphorePermit, metrics: &Arc<Metrics>) -> Self {
+        metrics.translating.inc();
+        Self {
+            _permit: permit,
+            metrics: metrics.clone(),
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.metrics.translating.dec();
+    }
+}
+
 /// Counts who waits.
 struct Waiting<'a>(&'a Gate);
 
@@ -73,9 +95,9 @@ impl Gate {
         });
         let _cancel = CancelOnDrop(watch.clone());
         let work = async {
-            let permit = self.enter().await?;
+            let turn = self.enter().await?;
             let work = tokio::task::spawn_blocking(move || {
-                let _permit = permit; // until the work has ended, even if nobody waits for it
+                let _turn = turn;
                 work(&watch)
             });
             match work.await {
@@ -100,9 +122,9 @@ impl Gate {
         }
     }
 
-    async fn enter(&self) -> Result<OwnedSemaphorePermit, Fault> {
+    async fn enter(&self) -> Result<Turn, Fault> {
         if let Ok(permit) = self.running.clone().try_acquire_owned() {
-            return Ok(permit);
+            return Ok(Turn::new(permit, &self.metrics));
         }
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
         self.metrics.waiting.inc();
@@ -114,7 +136,8 @@ impl Gate {
                 .retry_after(2));
         }
         let permit = self.running.clone().acquire_owned().await;
-        permit.map_err(|_| Fault::shutting_down())
+        let permit = permit.map_err(|_| Fault::shutting_down())?;
+        Ok(Turn::new(permit, &self.metrics))
     }
 }
 
@@ -136,8 +159,7 @@ mod tests {
     }
 
     fn run(test: impl Future<Output = ()>) {
-        let runtime = tokio::runtime::Builder::new_current_thread();
-        let mut runtime = runtime;
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
         runtime.enable_all().build().unwrap().block_on(test);
     }
 

@@ -19,6 +19,7 @@ pub(super) struct Metrics {
     seconds: Family<Route, Histogram>,
     pub(super) in_flight: Gauge,
     pub(super) waiting: Gauge,
+    pub(super) translating: Gauge,
     pub(super) connections: Gauge,
     characters: Family<Model, Counter>,
     failures: Family<Kind, Counter>,
@@ -75,6 +76,12 @@ impl Metrics {
             "Requests that wait to be translated",
             waiting.clone(),
         );
+        let translating = Gauge::default();
+        registry.register(
+            "requests_translating",
+            "Requests that are being translated",
+            translating.clone(),
+        );
         let connections = Gauge::default();
         registry.register("connections", "Open connections", connections.clone());
         let characters = Family::<Model, Counter>::default();
@@ -102,6 +109,7 @@ impl Metrics {
             seconds,
             in_flight,
             waiting,
+            translating,
             connections,
             characters,
             failures,

@@ -5,14 +5,13 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use super::Options;
+use super::asked::{TranslateAnswer, TranslateAsk};
 use super::fault::ErrorAnswer;
-use super::libretranslate::{DetectAsk, LanguageAnswer, TranslateAnswer, TranslateAsk};
+use super::libretranslate::{DetectAsk, LanguageAnswer};
+use super::narrow::narrow;
 use super::v1::ModelsAnswer;
 use crate::serve::language::Detected;
 use crate::serve::{AlternativesAnswer, AlternativesAsk, Answer, Ask, Catalogue};
-
-/// Keys of `[decode]` that a server sets.
-const OURS: [&str; 2] = ["batch_tokens", "max_source_length"];
 
 struct Operation {
     path: &'static str,
@@ -216,7 +215,15 @@ fn described(operation: &Operation, error: &Schema, options: &Options) -> Value 
     });
     if let Some((schema, types)) = &operation.body {
         let content = types.iter();
-        let content = content.map(|kind| (kind.to_string(), json!({ "schema": schema })));
+        let content = content.map(|kind| {
+            let mut schema = schema.clone().to_value();
+            if *kind != JSON
+                && let Some(name) = schema["$ref"].as_str()
+            {
+                schema["$ref"] = name.replace("Ask", "Form").into();
+            }
+            (kind.to_string(), json!({ "schema": schema }))
+        });
         let content: Map<String, Value> = content.collect();
         described["requestBody"] = json!({"required": true, "content": content});
         if operation.tag == "v1" && needs_key {
@@ -224,23 +231,4 @@ fn described(operation: &Operation, error: &Schema, options: &Options) -> Value 
         }
     }
     described
-}
-
-/// Says what this server accepts, where its types would accept more.
-fn narrow(schemas: &mut Map<String, Value>, catalogue: &Catalogue) {
-    if let Some(decode) = schemas.get_mut("DecodeConfig") {
-        if let Some(properties) = decode["properties"].as_object_mut() {
-            properties.retain(|key, _| !OURS.contains(&&**key));
-        }
-        decode["description"] =
-            "Search options: what is not given is as in the model's config.".into();
-    }
-    let models = catalogue.models().iter();
-    let mut names: Vec<Value> = models.map(|model| model.name.clone().into()).collect();
-    names.push(Value::Null);
-    for ask in ["Ask", "AlternativesAsk"] {
-        if let Some(ask) = schemas.get_mut(ask) {
-            ask["properties"]["model"]["enum"] = names.clone().into();
-        }
-    }
 }

@@ -41,7 +41,7 @@ pub enum Ended {
 /// Threads that read and write. Others compute.
 const IO_THREADS: usize = 2;
 /// The head of a request.
-const HEAD_BYTES: usize = 64 << 10;
+const HEAD_BYTES: usize = 32 << 10;
 /// How long to wait if the system has no more file descriptors for connections.
 const PAUSE: Duration = Duration::from_millis(100);
 /// For requests to notice that they are cancelled.
@@ -168,7 +168,7 @@ async fn connection(app: &App, router: Router, stream: TcpStream) {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(options.header_timeout)
-        .max_buf_size(HEAD_BYTES);
+        .max_header_size(HEAD_BYTES);
     let mut connection = http.serve_connection(stream, service);
     let mut draining = false;
     let served = loop {

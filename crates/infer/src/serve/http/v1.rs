@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -119,7 +119,7 @@ pub(super) async fn alternatives(
 }
 
 fn check_key(app: &App, headers: &HeaderMap) -> Result<(), Fault> {
-    let missing = Fault::unauthorized("this server needs an API key")
+    let missing = Fault::new(StatusCode::UNAUTHORIZED, "this server needs an API key")
         .with_hint("send `Authorization: Bearer KEY`");
     app.check_key(bearer(headers), missing)
 }
