@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the first command of the README, but writes to a temporary folder. Checks that test BLEU is at
-# least 95 and that a sentence that is not in the corpus is translated correctly.
+# least 95 and that a sentence that is not in the corpus is translated correctly, by `infer translate` and, if python3 is
+# installed, by `infer serve` under load.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,4 +23,10 @@ echo "the old man sees the small dog: $german"
 if [ "$german" != "der alte Mann sieht den kleinen Hund" ]; then
   echo "wrong translation; expected: der alte Mann sieht den kleinen Hund" >&2
   exit 1
+fi
+
+# The same model behind a server: whatever the load, its answers are what `infer translate` prints.
+if command -v python3 >/dev/null; then
+  python3 scripts/bench/serve.py --model "$out/quickstart" --input data/quickstart/test.en \
+    --clients 16 --warm-up 1 --seconds 3 --no-ctranslate2
 fi

@@ -9,7 +9,9 @@ use attend_cli::{CompletionsArgs, ManArgs, VERSION};
 use attend_infer::Error;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use commands::{alignments, attend, evaluate, export, import, push, quantize, score, translate};
+use commands::{
+    alignments, attend, evaluate, export, import, push, quantize, score, serve, translate,
+};
 
 /// Translate with a trained model, score its translations, draw its attention, or exchange it with other
 /// programs.
@@ -34,6 +36,7 @@ enum Command {
     Export(export::Args),
     Quantize(quantize::Args),
     Push(push::Args),
+    Serve(Box<serve::Args>),
     /// Print the completions for a shell, such as `infer completions bash > /etc/bash_completion.d/infer`
     Completions(CompletionsArgs),
     /// Print the manual page, such as `infer man | man -l -`
@@ -42,7 +45,10 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    attend_cli::start_log("warn");
+    attend_cli::start_log(match cli.command {
+        Command::Serve(_) => "info", // each request
+        _ => "warn",
+    });
     let Err(error) = run(cli) else {
         return ExitCode::SUCCESS;
     };
@@ -76,6 +82,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Export(args) => export::run(args),
         Command::Quantize(args) => quantize::run(args),
         Command::Push(args) => push::run(args),
+        Command::Serve(args) => serve::run(*args),
         Command::Completions(args) => Ok(args.run(Cli::command())?),
         Command::Man(args) => Ok(args.run(Cli::command())?),
     }

@@ -16,6 +16,7 @@ mod pairs;
 pub(crate) mod push;
 pub(crate) mod quantize;
 pub(crate) mod score;
+pub(crate) mod serve;
 pub(crate) mod translate;
 mod warnings;
 

@@ -11,6 +11,8 @@
 //! | `language` | codes and names of languages; which one a text is in |
 //! | `limits` | how much a request may ask for |
 //! | `lines` | the lines of texts |
+//! | `http/` | the server |
+//! | `page/` | the page that it shows, as browsers get it |
 
 mod aligner;
 mod alternatives;
@@ -18,6 +20,7 @@ mod answer;
 mod ask;
 mod attention;
 mod catalogue;
+pub mod http;
 pub mod language;
 mod limits;
 mod lines;
