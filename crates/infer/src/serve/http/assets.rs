@@ -12,41 +12,49 @@ pub(super) struct Asset {
     contents: &'static str,
 }
 
-/// The files of `page/`: each with its path and its type.
-macro_rules! assets {
-    ($($path:literal $file:literal $kind:literal;)*) => {
-        &[$(Asset {
-            path: $path,
-            content_type: $kind,
-            contents: include_str!(concat!("../page/", $file)),
-        }),*]
-    };
-}
+pub(super) const ASSETS: &[Asset] = &[
+    Asset {
+        path: "/",
+        content_type: "text/html; charset=utf-8",
+        contents: include_str!("../page/index.html"),
+    },
+    Asset {
+        path: "/page.css",
+        content_type: "text/css; charset=utf-8",
+        contents: include_str!("../page/page.css"),
+    },
+    Asset {
+        path: "/icon.svg",
+        content_type: "image/svg+xml",
+        contents: include_str!("../page/icon.svg"),
+    },
+    script("/page.js", include_str!("../page/page.js")),
+    script("/alternatives.js", include_str!("../page/alternatives.js")),
+    script("/api.js", include_str!("../page/api.js")),
+    script("/attention.js", include_str!("../page/attention.js")),
+    script("/busy.js", include_str!("../page/busy.js")),
+    script("/column.js", include_str!("../page/column.js")),
+    script("/differences.js", include_str!("../page/differences.js")),
+    script("/file.js", include_str!("../page/file.js")),
+    script("/filejob.js", include_str!("../page/filejob.js")),
+    script("/lines.js", include_str!("../page/lines.js")),
+    script("/marks.js", include_str!("../page/marks.js")),
+    script("/menu.js", include_str!("../page/menu.js")),
+    script("/options.js", include_str!("../page/options.js")),
+    script("/output.js", include_str!("../page/output.js")),
+    script("/pointing.js", include_str!("../page/pointing.js")),
+    script("/sentence.js", include_str!("../page/sentence.js")),
+    script("/source.js", include_str!("../page/source.js")),
+    script("/text.js", include_str!("../page/text.js")),
+];
 
-#[rustfmt::skip]
-pub(super) const ASSETS: &[Asset] = assets! {
-    "/" "index.html" "text/html; charset=utf-8";
-    "/page.css" "page.css" "text/css; charset=utf-8";
-    "/icon.svg" "icon.svg" "image/svg+xml";
-    "/alternatives.js" "alternatives.js" "text/javascript; charset=utf-8";
-    "/api.js" "api.js" "text/javascript; charset=utf-8";
-    "/attention.js" "attention.js" "text/javascript; charset=utf-8";
-    "/busy.js" "busy.js" "text/javascript; charset=utf-8";
-    "/column.js" "column.js" "text/javascript; charset=utf-8";
-    "/differences.js" "differences.js" "text/javascript; charset=utf-8";
-    "/file.js" "file.js" "text/javascript; charset=utf-8";
-    "/filejob.js" "filejob.js" "text/javascript; charset=utf-8";
-    "/lines.js" "lines.js" "text/javascript; charset=utf-8";
-    "/marks.js" "marks.js" "text/javascript; charset=utf-8";
-    "/menu.js" "menu.js" "text/javascript; charset=utf-8";
-    "/options.js" "options.js" "text/javascript; charset=utf-8";
-    "/output.js" "output.js" "text/javascript; charset=utf-8";
-    "/page.js" "page.js" "text/javascript; charset=utf-8";
-    "/pointing.js" "pointing.js" "text/javascript; charset=utf-8";
-    "/sentence.js" "sentence.js" "text/javascript; charset=utf-8";
-    "/source.js" "source.js" "text/javascript; charset=utf-8";
-    "/text.js" "text.js" "text/javascript; charset=utf-8";
-};
+const fn script(path: &'static str, contents: &'static str) -> Asset {
+    Asset {
+        path,
+        content_type: "text/javascript; charset=utf-8",
+        contents,
+    }
+}
 
 impl Asset {
     /// A browser asks each time whether it has changed, and gets it only then.
@@ -80,18 +88,31 @@ impl Asset {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
 
     #[test]
     fn every_file_of_the_page_is_served() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/serve/page");
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let name = entry.unwrap().file_name().into_string().unwrap();
-            let path = match &*name {
-                "index.html" => "/".to_string(),
-                name => format!("/{name}"),
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/serve/page");
+        let files: Vec<_> = fs::read_dir(folder).unwrap().collect();
+        assert_eq!(files.len(), ASSETS.len());
+        for file in files {
+            let file = file.unwrap();
+            let contents = fs::read_to_string(file.path()).unwrap();
+            let name = file.file_name().into_string().unwrap();
+            let path = if name == "index.html" {
+                "/".into()
+            } else {
+                format!("/{name}")
             };
-            assert!(ASSETS.iter().any(|asset| asset.path == path), "{name}");
+            let served = ASSETS.iter().find(|asset| asset.path == path);
+            assert_eq!(
+                served.map(|asset| asset.contents),
+                Some(&*contents),
+                "{name}"
+            );
         }
     }
 }
