@@ -9,7 +9,9 @@ use attend_cli::{CompletionsArgs, ManArgs, VERSION};
 use attend_infer::Error;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use commands::{alignments, attend, evaluate, export, import, push, quantize, score, translate};
+use commands::{
+    alignments, attend, compare, evaluate, export, import, push, quantize, score, translate,
+};
 
 /// Translate with a trained model, score its translations, draw its attention, or exchange it with other
 /// programs.
@@ -27,6 +29,7 @@ struct Cli {
 enum Command {
     Translate(translate::Args),
     Evaluate(evaluate::Args),
+    Compare(compare::Args),
     Score(score::Args),
     Alignments(alignments::Args),
     Attend(attend::Args),
@@ -69,6 +72,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::Translate(args) => translate::run(args),
         Command::Evaluate(args) => evaluate::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Score(args) => score::run(args),
         Command::Alignments(args) => alignments::run(args),
         Command::Attend(args) => attend::run(args),

@@ -1,10 +1,11 @@
 use super::{Bleu, Chrf, Metric, Ter, Tokenizer};
 
 /// A metric by its name. They are ordered as they are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum MetricChoice {
     Bleu,
     Chrf,
+    #[value(name = "chrf++")]
     ChrfPlusPlus,
     Ter,
 }

@@ -7,10 +7,11 @@ mod western;
 use super::text::is_space;
 
 /// The tokenizers of sacreBLEU that need no model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Tokenizer {
     /// That of `mteval-v13a.pl`, for Western languages.
     #[default]
+    #[value(name = "13a")]
     V13a,
     /// None: words are separated by whitespace already.
     None,
