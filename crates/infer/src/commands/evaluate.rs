@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(required_unless_present = "hypotheses")]
     run: Option<PathBuf>,
 
-    /// Score the translations in this file instead of a model's
+    /// Score the translations in this file instead of a model's; `-` is standard input
     #[arg(
         long = "hyp",
         value_name = "FILE",

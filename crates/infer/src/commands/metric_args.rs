@@ -21,15 +21,10 @@ pub(super) struct MetricArgs {
 }
 
 impl MetricArgs {
-    /// The metrics in the order of sacreBLEU, each once.
     pub(super) fn metrics(&self, choices: &[MetricChoice]) -> Vec<Box<dyn Metric>> {
-        let mut choices = choices.to_vec();
-        choices.sort_unstable();
-        choices.dedup();
-        let options = self.options();
+        let choices = ordered(choices).into_iter();
         choices
-            .iter()
-            .map(|choice| choice.metric(options))
+            .map(|choice| choice.metric(self.options()))
             .collect()
     }
 
@@ -39,4 +34,12 @@ impl MetricArgs {
             tokenizer: self.tokenize,
         }
     }
+}
+
+/// The metrics in the order of sacreBLEU, each once.
+pub(super) fn ordered(choices: &[MetricChoice]) -> Vec<MetricChoice> {
+    let mut choices = choices.to_vec();
+    choices.sort_unstable();
+    choices.dedup();
+    choices
 }

@@ -1,7 +1,10 @@
+use std::io::stdin;
 use std::path::{Path, PathBuf};
 
 use attend_data::Lines;
 use attend_infer::{Error, Result};
+
+const STDIN: &str = "standard input";
 
 /// A file of sentences, one on each line.
 pub(super) struct TextFile {
@@ -10,12 +13,14 @@ pub(super) struct TextFile {
 }
 
 impl TextFile {
+    /// `-` is standard input.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let lines = Lines::open(path)?.collect::<attend_data::Result<Vec<String>>>()?;
-        Ok(Self {
-            path: path.into(),
-            lines,
-        })
+        let (lines, path) = match path == Path::new("-") {
+            true => (Lines::new(stdin(), STDIN)?, STDIN.into()),
+            false => (Lines::open(path)?, path.into()),
+        };
+        let lines = lines.collect::<attend_data::Result<Vec<String>>>()?;
+        Ok(Self { path, lines })
     }
 
     pub(super) fn read_all(paths: &[PathBuf]) -> Result<Vec<Self>> {

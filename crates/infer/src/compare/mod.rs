@@ -21,9 +21,9 @@ use crate::Result;
 use crate::metrics::{
     Bootstrap, Chrf, Metric, MetricChoice, MetricOptions, Randomization, SEED, Tally,
 };
-use examples::Differences;
-use lengths::ByLength;
-use results::{MetricInfo, SystemResults};
+pub use examples::{Differences, Example, ScoredLine};
+pub use lengths::{Bucket, ByLength, Side, Unit};
+pub use results::{MetricInfo, PValue, SystemResult, SystemResults};
 
 /// The translations of a test set by one system.
 #[derive(Clone, Debug)]

@@ -22,6 +22,14 @@ pub(super) fn score(result: &SystemResult) -> String {
     }
 }
 
+type Test = (&'static str, fn(&SystemResult) -> Option<PValue>);
+
+/// The tests, and how to find their results.
+pub(super) const TESTS: [Test; 2] = [
+    ("bootstrap", |result| result.bootstrap),
+    ("randomization", |result| result.randomization),
+];
+
 pub(super) fn p_value(value: PValue) -> String {
     let star = if value.significant { "*" } else { "" };
     format!("p = {:.4}{star}", value.p)
@@ -37,7 +45,7 @@ pub(super) fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(samples) = bootstrap_samples {
         notes.push(format!(
-            "In parentheses: mean and 95 % interval of {samples} resampled test sets."
+            "x ± y: the mean score of {samples} resampled test sets, and the interval that 95 % of them are in."
         ));
     }
     let bootstrap = bootstrap_samples.map(|n| format!("paired bootstrap resampling ({n} samples)"));
@@ -47,7 +55,7 @@ pub(super) fn notes(comparison: &Comparison) -> Vec<String> {
     if !tests.is_empty() {
         notes.push(format!(
             "p: how likely so great a difference from the baseline is by chance, by {}. * p < 0.05.",
-            tests.join(", then by ")
+            tests.join(" and by ")
         ));
     }
     if comparison
@@ -77,14 +85,11 @@ fn scores(comparison: &Comparison, out: &mut String) {
         };
         let cells = system.results.iter().map(score);
         rows.push(std::iter::once(name).chain(cells).collect());
-        for test in [
-            |result: &SystemResult| result.bootstrap,
-            |result: &SystemResult| result.randomization,
-        ] {
+        for (label, test) in TESTS {
             let cells = system.results.iter().filter_map(test).map(p_value);
             let cells: Vec<String> = cells.collect();
             if !cells.is_empty() {
-                rows.push([vec![String::new()], cells].concat());
+                rows.push([vec![format!("  {label}")], cells].concat());
             }
         }
     }

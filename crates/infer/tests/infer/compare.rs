@@ -87,7 +87,9 @@ fn files_are_compared_with_the_first_of_them() {
         "a (baseline)  ",
         "BLEU|nrefs:1|bs:200|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:",
         "TER|nrefs:1|ar:200|seed:12345|case:lc|tok:tercom|norm:no|punct:yes|asian:no|version:",
-        "paired bootstrap resampling (200 samples), then by approximate randomization (200 trials)",
+        "paired bootstrap resampling (200 samples) and by approximate randomization (200 trials)",
+        "\n  bootstrap ",
+        "\n  randomization ",
         "BLEU by words of the source",
         "b against a, by the chrF2 of each sentence: 1 better, 2 worse, 1 equal",
         "  source     the small cat sleeps in the garden",
@@ -97,7 +99,7 @@ fn files_are_compared_with_the_first_of_them() {
     ] {
         assert!(text.contains(expected), "{expected}:\n{text}");
     }
-    assert_eq!(text.matches(" ± ").count(), 4, "{text}");
+    assert_eq!(text.matches(" ± ").count(), 4 + 1, "{text}"); // and the note
     assert_eq!(text.matches("p = ").count(), 4, "{text}");
     let fewer = compare(folder, "a b --ref ref --show 1").stdout;
     assert_eq!(fewer.matches("\nline ").count(), 1);

@@ -64,6 +64,19 @@ fn references_can_be_compressed_and_the_source_is_optional_beside_translations()
 }
 
 #[test]
+fn translations_can_come_from_standard_input() {
+    let folder = with_files();
+    let folder = folder.path();
+    let file = evaluate(folder, "--hyp hyp --ref ref");
+    let args = ["evaluate", "--hyp", "-", "--ref", "ref"];
+    let piped = infer(folder, &args, HYPOTHESES.as_bytes());
+    assert_eq!((piped.code, piped.stdout), (0, file.stdout));
+    let short = infer(folder, &args, b"one\n");
+    let error = "standard input has 1 lines but ref has 3";
+    assert!(short.stderr.contains(error), "{}", short.stderr);
+}
+
+#[test]
 fn confidence_intervals_are_printed_with_their_seed() {
     let folder = with_files();
     let folder = folder.path();

@@ -7,7 +7,7 @@ use attend_infer::compare::{CompareOptions, TestSet, compare};
 use attend_infer::metrics::{self, Bootstrap, MetricChoice, Randomization};
 use attend_infer::{Error, Result};
 
-use super::metric_args::MetricArgs;
+use super::metric_args::{MetricArgs, ordered};
 use super::output::{Output, check_apart};
 use super::test_set::{TextFile, check_lines};
 use systems::{Candidate, Saver};
@@ -25,7 +25,7 @@ Examples:
   infer compare a.zh b.zh --ref test.zh --tokenize zh --metrics bleu,chrf --json")]
 pub(crate) struct Args {
     /// Models (run folder, checkpoint, bundle or hf://OWNER/NAME) or files of translations, UTF-8 text, one sentence
-    /// per line, plain or compressed with gzip, zstd or xz
+    /// per line, plain or compressed with gzip, zstd or xz; `-` is standard input
     #[arg(value_name = "SYSTEM", required = true)]
     systems: Vec<PathBuf>,
 
@@ -171,9 +171,6 @@ impl Args {
     }
 
     fn options(&self) -> CompareOptions {
-        let mut metrics = self.metrics.clone();
-        metrics.sort_unstable();
-        metrics.dedup();
         let samples = |usual: usize| self.samples.map_or(usual, |samples| samples as usize);
         let (seed, test) = (self.seed, self.test);
         let bootstrap = (test != TestChoice::Randomization).then(|| Bootstrap {
@@ -185,7 +182,7 @@ impl Args {
             seed,
         });
         CompareOptions {
-            metrics,
+            metrics: ordered(&self.metrics),
             metric_options: self.metric_args.options(),
             bootstrap,
             randomization,

@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 use super::Comparison;
 use super::examples::{Example, ScoredLine};
 use super::results::SystemResult;
-use super::text::{notes, p_value};
+use super::text::{TESTS, notes, p_value};
 use diff::Part;
 
 /// The greys and blues of the heatmaps, and darker ones for a dark screen.
@@ -102,11 +102,10 @@ impl Page {
         if let (Some(mean), Some(half)) = (result.mean, result.half_width) {
             let _ = write!(cell, "<small>{mean:.2} ± {half:.2}</small>");
         }
-        for value in [result.bootstrap, result.randomization]
-            .into_iter()
-            .flatten()
-        {
-            let _ = write!(cell, "<small>{}</small>", p_value(value));
+        for (label, test) in TESTS {
+            if let Some(value) = test(result) {
+                let _ = write!(cell, "<small>{label} {}</small>", p_value(value));
+            }
         }
         self.line(format_args!("{cell}</td>"));
     }
