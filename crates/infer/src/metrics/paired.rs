@@ -101,7 +101,8 @@ impl<'t> Exchange<'t> {
     }
 
     /// How much the score of the baseline's sentences where the bit is 1 and of the system's elsewhere differs from
-    /// that of all others. Statistics are whole numbers, or sums of a few halves, so nothing is rounded.
+    /// that of all others. What is exchanged are whole numbers: lengths of references are the same in both systems. So
+    /// nothing is rounded, and equal differences are equal.
     fn difference(&self, bits: &[u64]) -> f64 {
         let [mut others, mut these] = self.sums.clone();
         for (line, row) in &self.differing {
