@@ -12,21 +12,38 @@ pub struct Evaluation {
     pub chrf: Score,
 }
 
+/// The best translation of every line of a text.
+#[derive(Clone, Debug)]
+pub struct Hypotheses {
+    pub lines: Vec<String>,
+    /// The length of every source line in tokens, `</s>` included.
+    pub source_tokens: Vec<usize>,
+}
+
+impl Hypotheses {
+    pub fn of(translator: &Translator, source: &[impl AsRef<str> + Sync]) -> Result<Self> {
+        let translations = translator.translate(source)?;
+        let translations = translations.iter();
+        let (lines, source_tokens) = translations
+            .map(|translation| (translation.text().to_string(), translation.source_tokens))
+            .unzip();
+        Ok(Self {
+            lines,
+            source_tokens,
+        })
+    }
+}
+
 /// Translates `source` and scores the translations against `references`, line by line.
 pub fn evaluate(
     translator: &Translator,
     source: &[impl AsRef<str> + Sync],
     references: &[impl AsRef<str>],
 ) -> Result<Evaluation> {
-    let translations = translator.translate(source)?;
-    let source_tokens = translations
-        .iter()
-        .map(|translation| translation.source_tokens);
-    let source_tokens = source_tokens.collect();
-    let hypotheses: Vec<String> = translations
-        .into_iter()
-        .map(|translation| translation.text().to_string())
-        .collect();
+    let Hypotheses {
+        lines: hypotheses,
+        source_tokens,
+    } = Hypotheses::of(translator, source)?;
     Ok(Evaluation {
         bleu: bleu(&hypotheses, references)?,
         chrf: chrf(&hypotheses, references)?,

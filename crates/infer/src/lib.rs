@@ -27,7 +27,8 @@
 //! | `hub` | makes paths on the Hugging Face Hub local |
 //! | `file` | opens regular files, and nothing else |
 //! | `evaluate` | translates a test set and scores the translations |
-//! | `metrics/` | BLEU and chrF2 |
+//! | `metrics/` | BLEU, chrF and TER, confidence intervals and significance tests |
+//! | `compare/` | several systems on one test set, as text, JSON and HTML |
 //! | `align` | computes the attention maps of a sentence pair |
 //! | `pieces` | the readable text of single tokens |
 //! | `export/` | a model for other programs, proved, with its card |
@@ -53,6 +54,7 @@
 
 mod align;
 mod bundle;
+pub mod compare;
 pub mod ctranslate2;
 mod decode;
 pub mod document;
@@ -95,7 +97,7 @@ pub use early_stopping::EarlyStopping;
 pub use engine::Engine;
 pub use ensemble::{Ensemble, Models};
 pub use error::{Error, Result};
-pub use evaluate::{Evaluation, evaluate};
+pub use evaluate::{Evaluation, Hypotheses, evaluate};
 pub use glossary::Glossary;
 pub use huggingface::parse_hub_config;
 pub use links::{AlignWords, Heads, Judged, Link, Pair, WordAligner, lexical_links};

@@ -10,7 +10,7 @@ use attend_infer::Error;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use commands::{
-    alignments, attend, evaluate, export, import, push, quantize, score, serve, translate,
+    alignments, attend, compare, evaluate, export, import, push, quantize, score, serve, translate,
 };
 
 /// Translate with a trained model, score its translations, draw its attention, or exchange it with other
@@ -29,6 +29,7 @@ struct Cli {
 enum Command {
     Translate(translate::Args),
     Evaluate(evaluate::Args),
+    Compare(compare::Args),
     Score(score::Args),
     Alignments(alignments::Args),
     Attend(attend::Args),
@@ -75,6 +76,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::Translate(args) => translate::run(args),
         Command::Evaluate(args) => evaluate::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Score(args) => score::run(args),
         Command::Alignments(args) => alignments::run(args),
         Command::Attend(args) => attend::run(args),

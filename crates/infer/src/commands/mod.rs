@@ -3,6 +3,7 @@
 pub(crate) mod alignments;
 pub(crate) mod attend;
 mod chunks;
+pub(crate) mod compare;
 mod constraint_args;
 mod decode_args;
 mod drawing;
@@ -10,6 +11,7 @@ pub(crate) mod evaluate;
 pub(crate) mod export;
 mod head_args;
 pub(crate) mod import;
+mod metric_args;
 mod model_args;
 mod output;
 mod pairs;
@@ -17,6 +19,7 @@ pub(crate) mod push;
 pub(crate) mod quantize;
 pub(crate) mod score;
 pub(crate) mod serve;
+mod test_set;
 pub(crate) mod translate;
 mod warnings;
 

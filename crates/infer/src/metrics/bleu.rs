@@ -1,79 +1,116 @@
 //! BLEU: the geometric mean of n-gram precisions, times a brevity penalty (Papineni et al. 2002,
 //! "BLEU: a Method for Automatic Evaluation of Machine Translation").
 
-use std::collections::HashMap;
-
-use super::tokenize_13a::tokenize;
-use super::{MetricError, Score, ngrams, pairs, shared_ngrams};
+use super::metric::{Metric, Real, Resampled};
+use super::ngrams::{Ngrams, WordIds};
+use super::text::{cased, words};
+use super::{MetricError, Score, Tally, Tokenizer};
 
 const ORDER: usize = 4;
 
-/// Corpus BLEU with one reference: n up to 4, 13a tokenisation, case-sensitive, exponential smoothing.
+/// BLEU with n up to 4 and exponential smoothing.
 ///
 /// n-grams are counted over the whole corpus: the score is not an average over sentences. Smoothing
 /// differs from the paper only if an order has no match: Chen and Cherry (2014), method 3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bleu {
+    pub lowercase: bool,
+    pub tokenizer: Tokenizer,
+}
+
+/// Corpus BLEU with one reference, 13a tokenisation, case-sensitive.
 pub fn bleu(
     hypotheses: &[impl AsRef<str>],
     references: &[impl AsRef<str>],
 ) -> Result<Score, MetricError> {
-    let counts = corpus_counts(hypotheses, references)?;
-    Ok(Score::new(
-        "BLEU",
-        counts.score(),
-        "case:mixed|eff:no|tok:13a|smooth:exp",
-        counts.verbose(),
-    ))
+    Ok(Tally::new(&Bleu::default(), hypotheses, &[references])?.score())
 }
 
-/// The counts of a segment, or their sum over a corpus. n-grams are at index n - 1.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    hypothesis: u64, // tokens
-    reference: u64,  // tokens
-    matches: [u64; ORDER],
-    totals: [u64; ORDER],
+/// The counts of a sentence, or their sum over a corpus: tokens of the hypothesis, tokens of the reference,
+/// matches and totals of each order.
+struct Sums<F> {
+    hypothesis: F,
+    reference: F,
+    matches: [F; ORDER], // n-grams are at index n - 1
+    totals: [F; ORDER],
 }
 
-/// Word ids, from 1.
-#[derive(Default)]
-struct Vocabulary(HashMap<String, u32>);
-
-fn corpus_counts(
-    hypotheses: &[impl AsRef<str>],
-    references: &[impl AsRef<str>],
-) -> Result<Counts, MetricError> {
-    let mut vocabulary = Vocabulary::default();
-    let mut sum = Counts::default();
-    for (hypothesis, reference) in pairs(hypotheses, references)? {
-        let hypothesis = vocabulary.tokens(hypothesis);
-        let reference = vocabulary.tokens(reference);
-        sum.add(&Counts::segment(&hypothesis, &reference));
+impl Metric for Bleu {
+    fn name(&self) -> &'static str {
+        "BLEU"
     }
-    Ok(sum)
+
+    fn settings(&self) -> String {
+        let case = if self.lowercase { "lc" } else { "mixed" };
+        format!(
+            "case:{case}|eff:no|tok:{}|smooth:exp",
+            self.tokenizer.name()
+        )
+    }
+
+    fn width(&self) -> usize {
+        2 + 2 * ORDER
+    }
+
+    fn statistics(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
+        let tokenize = |line: &str| self.tokenizer.tokenize(&cased(line, self.lowercase));
+        let hypothesis = tokenize(hypothesis);
+        let references: Vec<String> = references.iter().map(|line| tokenize(line)).collect();
+        let mut ids = WordIds::default();
+        let hypothesis = Ngrams::<ORDER>::new(&ids.of(words(&hypothesis)));
+        let references = references
+            .iter()
+            .map(|line| Ngrams::new(&ids.of(words(line))));
+        let references: Vec<_> = references.collect();
+
+        // The closest length; the shorter one of two.
+        let lengths = references.iter().map(Ngrams::len);
+        let reference = lengths.min_by_key(|&length| (length.abs_diff(hypothesis.len()), length));
+        let matches = hypothesis.shared(&references);
+        let totals = std::array::from_fn::<_, ORDER, _>(|i| hypothesis.count(i + 1));
+        let lengths = [hypothesis.len(), reference.unwrap_or(0)];
+        let counts = lengths.into_iter().chain(matches).chain(totals);
+        counts.map(|count| count as f64).collect()
+    }
+
+    fn score(&self, sums: &[f64]) -> f64 {
+        Sums::new(sums).score()
+    }
+
+    fn score_resampled(&self, sums: &[f32]) -> Resampled {
+        Resampled::Double(Sums::new(sums).score())
+    }
+
+    fn details(&self, sums: &[f64]) -> String {
+        let sums = Sums::new(sums);
+        let [p1, p2, p3, p4] = sums.precisions();
+        let penalty = sums.brevity_penalty();
+        let (hypothesis, reference) = (sums.hypothesis, sums.reference);
+        let ratio = match reference {
+            0.0 => 0.0,
+            _ => hypothesis / reference,
+        };
+        format!(
+            "{p1:.1}/{p2:.1}/{p3:.1}/{p4:.1} (BP = {penalty:.3} ratio = {ratio:.3} \
+             hyp_len = {hypothesis:.0} ref_len = {reference:.0})"
+        )
+    }
 }
 
-impl Counts {
-    fn segment(hypothesis: &[u32], reference: &[u32]) -> Self {
+impl<F: Real> Sums<F> {
+    /// `sums` has the length that [`Metric::width`] says.
+    fn new(sums: &[F]) -> Self {
         Self {
-            hypothesis: hypothesis.len() as u64,
-            reference: reference.len() as u64,
-            matches: shared_ngrams(hypothesis, reference),
-            totals: std::array::from_fn(|i| ngrams(hypothesis.len(), i + 1)),
-        }
-    }
-
-    fn add(&mut self, other: &Self) {
-        self.hypothesis += other.hypothesis;
-        self.reference += other.reference;
-        for i in 0..ORDER {
-            self.matches[i] += other.matches[i];
-            self.totals[i] += other.totals[i];
+            hypothesis: sums[0],
+            reference: sums[1],
+            matches: std::array::from_fn(|i| sums[2 + i]),
+            totals: std::array::from_fn(|i| sums[2 + ORDER + i]),
         }
     }
 
     /// BP · exp(Σ log pₙ / 4), §2.3.
     fn score(&self) -> f64 {
-        let precisions = self.precisions();
+        let precisions = self.precisions().map(Into::into);
         if precisions.contains(&0.0) {
             return 0.0;
         }
@@ -84,64 +121,37 @@ impl Counts {
     /// The precision of each order, in percent. If no order has a match, all are 0. If no hypothesis
     /// is long enough for an order, that order and all higher ones are 0. Otherwise the k-th order
     /// without a match counts as 1 / 2ᵏ matches.
-    fn precisions(&self) -> [f64; ORDER] {
-        let mut precisions = [0.0; ORDER];
-        if self.matches == [0; ORDER] {
+    fn precisions(&self) -> [F; ORDER] {
+        let (zero, hundred) = (F::from(0), F::from(100));
+        let mut precisions = [zero; ORDER];
+        if self.matches.iter().all(|&matches| matches == zero) {
             return precisions;
         }
-        let mut halvings = 1.0;
+        let mut halvings = F::from(1);
         for (i, precision) in precisions.iter_mut().enumerate() {
-            let (matches, total) = (self.matches[i] as f64, self.totals[i] as f64);
-            if total == 0.0 {
+            let (matches, total) = (self.matches[i], self.totals[i]);
+            if total == zero {
                 break;
             }
-            *precision = if matches == 0.0 {
-                halvings *= 2.0;
-                100.0 / (halvings * total)
+            *precision = if matches == zero {
+                halvings = halvings * F::from(2);
+                hundred / (halvings * total)
             } else {
-                100.0 * matches / total
+                hundred * matches / total
             };
         }
         precisions
     }
 
     fn brevity_penalty(&self) -> f64 {
-        match (self.hypothesis, self.reference) {
-            (h, r) if h >= r => 1.0,
-            (0, _) => 0.0,
-            (h, r) => (1.0 - r as f64 / h as f64).exp(),
+        let (hypothesis, reference) = (self.hypothesis.into(), self.reference.into());
+        if hypothesis >= reference {
+            1.0
+        } else if hypothesis == 0.0 {
+            0.0
+        } else {
+            (1.0 - reference / hypothesis).exp()
         }
-    }
-
-    fn verbose(&self) -> String {
-        let [p1, p2, p3, p4] = self.precisions();
-        let penalty = self.brevity_penalty();
-        let (hypothesis, reference) = (self.hypothesis, self.reference);
-        let ratio = match reference {
-            0 => 0.0,
-            _ => hypothesis as f64 / reference as f64,
-        };
-        format!(
-            "{p1:.1}/{p2:.1}/{p3:.1}/{p4:.1} (BP = {penalty:.3} ratio = {ratio:.3} \
-             hyp_len = {hypothesis} ref_len = {reference})"
-        )
-    }
-}
-
-impl Vocabulary {
-    fn tokens(&mut self, line: &str) -> Vec<u32> {
-        let line = tokenize(line);
-        let words = line.split(' ').filter(|word| !word.is_empty());
-        words.map(|word| self.id(word)).collect()
-    }
-
-    fn id(&mut self, word: &str) -> u32 {
-        if let Some(&id) = self.0.get(word) {
-            return id;
-        }
-        let id = self.0.len() as u32 + 1;
-        self.0.insert(word.to_owned(), id);
-        id
     }
 }
 
@@ -165,11 +175,14 @@ mod tests {
     fn lengths_brevity_penalty_and_precisions_equal_sacrebleu() {
         for corpus in golden().corpora {
             let name = &corpus.name;
-            let counts = corpus_counts(&corpus.hypotheses, &corpus.references).unwrap();
-            assert_eq!(counts.hypothesis, corpus.sys_len, "{name}");
-            assert_eq!(counts.reference, corpus.ref_len, "{name}");
-            assert!((counts.brevity_penalty() - corpus.bp).abs() < 1e-9);
-            for (ours, theirs) in counts.precisions().iter().zip(corpus.precisions) {
+            let metric = Bleu::default();
+            let tally = Tally::new(&metric, &corpus.hypotheses, &[&corpus.references]).unwrap();
+            let sums = tally.sums();
+            let sums = Sums::new(&sums);
+            assert_eq!(sums.hypothesis, corpus.sys_len as f64, "{name}");
+            assert_eq!(sums.reference, corpus.ref_len as f64, "{name}");
+            assert!((sums.brevity_penalty() - corpus.bp).abs() < 1e-9);
+            for (ours, theirs) in sums.precisions().iter().zip(corpus.precisions) {
                 assert!((ours - theirs).abs() < 1e-9, "{name}: {ours}, not {theirs}");
             }
         }

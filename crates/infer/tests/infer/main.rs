@@ -4,9 +4,11 @@ mod alignments; // which words come from which
 mod attend; // attention maps, and the command that draws them
 mod bundle; // reading bundles, complete and damaged
 mod command; // the binary's output, error messages and exit codes
+mod compare; // systems on one test set, and their differences
 mod constraints; // prefixes, and phrases that are forbidden or required
 mod document; // sentences, long lines, markup and protected text with the binary
 mod ensemble; // several models as one
+mod evaluate; // scores of models and of files
 mod fixture; // a tiny bundle with random weights
 mod hardening; // what attacks have found
 mod heatmap; // layout, scripts and escaping of labels

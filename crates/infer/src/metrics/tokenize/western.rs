@@ -3,24 +3,21 @@
 //! It is designed for Western languages: ASCII punctuation is separated from words, except
 //! apostrophes, hyphens that do not follow a digit, and periods and commas inside numbers.
 
-use super::is_space;
-
-/// The tokens of a line, separated by single spaces.
+/// The tokens of a line, with whitespace between them.
 pub(super) fn tokenize(line: &str) -> String {
-    let line = line.trim_end_matches(is_space);
     let line = line.replace("<skipped>", "");
     let line = line.replace("-\n", "").replace('\n', " ");
     let line = entities(line);
+    // The spaces at the ends give the first and last character a neighbour to match.
+    separate(&format!(" {line} "))
+}
 
-    // Each rule applies to the output of the previous one. The spaces at the ends give the first and
-    // last character a neighbour to match.
-    let line = punctuation(&format!(" {line} "));
+/// Separates punctuation from words. Each rule applies to the output of the previous one.
+pub(super) fn separate(line: &str) -> String {
+    let line = punctuation(line);
     let line = replace_pairs(&line, not_digit, point, ["", " ", " "]);
     let line = replace_pairs(&line, point, not_digit, [" ", " ", ""]);
-    let line = replace_pairs(&line, digit, |c| c == '-', ["", " ", " "]);
-
-    let words: Vec<&str> = line.split(is_space).filter(|w| !w.is_empty()).collect();
-    words.join(" ")
+    replace_pairs(&line, digit, |c| c == '-', ["", " ", " "])
 }
 
 /// Replaces entities in this order: `&amp;lt;` becomes `<`, but `&amp;quot;` becomes `&quot;`.
@@ -50,7 +47,7 @@ fn punctuation(line: &str) -> String {
 
 /// Replaces adjacent characters `ab` by `spaces[0] a spaces[1] b spaces[2]`, from left to right. As
 /// with a regular expression, matches do not overlap: the `b` of one is not the `a` of the next.
-fn replace_pairs(
+pub(super) fn replace_pairs(
     line: &str,
     first: impl Fn(char) -> bool,
     second: impl Fn(char) -> bool,
@@ -91,13 +88,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_equal_sacrebleu() {
-        for (line, tokens) in super::super::tests::golden().tokens {
-            assert_eq!(tokenize(&line), tokens, "{line:?}");
-        }
-    }
-
-    #[test]
     fn matches_do_not_overlap() {
         assert_eq!(
             replace_pairs("..,", not_digit, point, ["", " ", " "]),
@@ -111,6 +101,8 @@ mod tests {
 
     #[test]
     fn entities_are_replaced_in_order() {
-        assert_eq!(tokenize("&amp;lt; &amp;quot;"), "< & quot ;");
+        let line = tokenize("&amp;lt; &amp;quot;");
+        let tokens: Vec<_> = line.split_whitespace().collect();
+        assert_eq!(tokens, ["<", "&", "quot", ";"]);
     }
 }
