@@ -26,7 +26,7 @@ impl fmt::Display for Difference {
 
 /// Keys, and tables of keys, that may change when a run is resumed: when to stop, validate, save and log, and the
 /// paths of files whose content is checked. All others change the training.
-const FREE: [&str; 19] = [
+const FREE: [&str; 20] = [
     "out",
     "decode",
     "data.train",
@@ -43,6 +43,7 @@ const FREE: [&str; 19] = [
     "train.save_every",
     "train.keep",
     "train.log_every",
+    "train.tensorboard",
     "train.on_save_error",
     "train.max_skipped",
     "train.spike",

@@ -33,6 +33,7 @@ mod schedule;
 mod setup;
 mod stop;
 mod storage;
+mod tensorboard;
 mod toml_error;
 mod update;
 mod validate;
@@ -58,7 +59,7 @@ pub use run::Run;
 pub use schedule::{ScheduleConfig, ScheduleKind};
 pub use stop::Stop;
 pub use update::{MicroBatch, Update};
-pub use validate::{Sample, Translated};
+pub use validate::Translated;
 pub use verify::{Experiment, Verification};
 
 /// How a training ended.

@@ -15,7 +15,7 @@ use crate::judge::Judge;
 use crate::memory_budget::MemoryBudget;
 use crate::setup::{DataChanges, Setup};
 use crate::storage::{self, Lock};
-use crate::{Error, Result, Run};
+use crate::{Error, Result, Run, tensorboard};
 
 /// Whether a run's folder may hold a run already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,11 +202,13 @@ fn remove_run(run: &RunFolder) -> Result<()> {
     for step in run.steps()? {
         storage::remove_folder(&run.checkpoint_path(step))?;
     }
+    tensorboard::remove(run, None)?;
     for path in [
         run.link_path(Link::Last),
         run.link_path(Link::Best),
         run.path().join("averaged"),
         run.log_path(),
+        run.report_path(),
         run.config_path(),
     ] {
         storage::remove(&path)?;

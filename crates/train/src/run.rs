@@ -96,27 +96,23 @@ impl Run {
         let validate = || validator.validate(model, step, kernels, stop);
         let validated = profile::paused(|| self.optimizer.with_average(validate))?;
         self.state.validation_interrupted = validated.is_none();
-        let Some((mut validation, translated)) = validated else {
+        let Some(mut validation) = validated else {
             return Ok(false);
         };
         validation.best = self.judge.record(&validation, &mut self.state);
-        let best = validation.best;
+        let (best, samples) = (validation.best, validation.samples.clone());
         self.log.event(&Event::Validation(validation))?;
-        if let Some(translated) = translated {
-            self.show_samples(&translated);
+        for sample in samples {
+            for (what, text) in [
+                ("source     ", sample.source),
+                ("reference  ", sample.reference),
+                ("translation", sample.translation),
+            ] {
+                self.log.print(&format!("  {what}  {text}"));
+            }
         }
         self.clock = Clock::start();
         Ok(best)
-    }
-
-    fn show_samples(&self, translated: &Translated) {
-        for sample in translated.lines.iter().take(self.config.train.samples) {
-            self.log.print(&format!("  source       {}", sample.source));
-            self.log
-                .print(&format!("  reference    {}", sample.reference));
-            self.log
-                .print(&format!("  translation  {}", sample.translation));
-        }
     }
 
     /// Writes a checkpoint of this step, once.
