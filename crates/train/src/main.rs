@@ -1,5 +1,7 @@
 //! `train`: from a config to a model that translates.
 
+mod commands;
+
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -131,6 +133,7 @@ enum Command {
         /// The folder of the other
         b: PathBuf,
     },
+    Plot(commands::plot::Args),
     /// Print a config with every default filled in
     Config {
         #[command(flatten)]
@@ -299,6 +302,10 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Diff { a, b } => {
             let comparison = compare(&a, &b)?;
             print_result(&comparison, comparison.is_same())
+        }
+        Command::Plot(args) => {
+            commands::plot::run(args)?;
+            Ok(ExitCode::SUCCESS)
         }
         Command::Config { schema: true, .. } => {
             writeln!(io::stdout(), "{}", Config::schema())?;

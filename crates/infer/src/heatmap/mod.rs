@@ -19,9 +19,11 @@ mod png;
 mod svg;
 
 use label::Label;
+pub use label::{clean, escape, width as text_width};
 use layout::Layout;
 #[cfg(feature = "png")]
-pub use png::Png;
+pub use png::{Png, render as render_png};
+pub use svg::FONTS;
 
 /// The labels of the rows and columns, the same for all panels of a picture.
 #[derive(Clone, Debug)]

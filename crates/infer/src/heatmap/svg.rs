@@ -4,8 +4,8 @@ use super::label::{Label, clean, escape};
 use super::layout::{GAP, LEGEND_FONT, LEGEND_WIDTH, Layout};
 use super::{Axes, Panel, Picture, colour};
 
-/// For each character, the first font that has it is used.
-const FONTS: &str = "'Noto Sans', 'DejaVu Sans', 'Helvetica Neue', Arial, 'Noto Sans Hebrew', \
+/// The fonts of pictures. For each character, the first font that has it is used.
+pub const FONTS: &str = "'Noto Sans', 'DejaVu Sans', 'Helvetica Neue', Arial, 'Noto Sans Hebrew', \
                      'Noto Sans Arabic', 'Noto Sans CJK SC', 'Noto Sans CJK JP', sans-serif";
 const INK: &str = "#222";
 const FAINT: &str = "#555";

@@ -1,0 +1,3 @@
+//! Subcommands, one per file: arguments and the function that runs them.
+
+pub(crate) mod plot;
