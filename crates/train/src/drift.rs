@@ -51,6 +51,7 @@ const FREE: [&str; 20] = [
 
 /// All keys whose values differ, sorted by name.
 pub fn differences(before: &Config, after: &Config) -> Vec<Difference> {
+    let flat = |config: &Config| flat(&config.to_full_toml());
     let (mut before, mut after) = (flat(before), flat(after));
     let mut keys: Vec<String> = before.keys().chain(after.keys()).cloned().collect();
     keys.sort();
@@ -63,9 +64,10 @@ pub fn differences(before: &Config, after: &Config) -> Vec<Difference> {
     differences.filter(|d| d.before != d.after).collect()
 }
 
-fn flat(config: &Config) -> BTreeMap<String, String> {
+/// Every key of a config's TOML, and its value.
+pub(crate) fn flat(toml: &str) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
-    let table = config.to_full_toml().parse();
+    let table = toml.parse();
     let table: toml::Table = table.expect("a config is always valid TOML");
     flatten("", &table, &mut values);
     values
@@ -241,7 +243,7 @@ mod tests {
                 Some(std::path::PathBuf::from("t").into()),
             );
         });
-        let keys = flat(&full);
+        let keys = flat(&full.to_full_toml());
         let metrics = [Metric::Loss, Metric::Bleu, Metric::Chrf];
         let judged = metrics.into_iter().flat_map(Judge::keys);
         let named = FREE.iter().chain(judged).chain(&open::BATCH_KEYS);

@@ -134,6 +134,7 @@ enum Command {
         b: PathBuf,
     },
     Plot(commands::plot::Args),
+    Report(commands::report::Args),
     /// Print a config with every default filled in
     Config {
         #[command(flatten)]
@@ -307,6 +308,10 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
             commands::plot::run(args)?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::Report(args) => {
+            commands::report::run(args)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Config { schema: true, .. } => {
             writeln!(io::stdout(), "{}", Config::schema())?;
             Ok(ExitCode::SUCCESS)
@@ -390,6 +395,9 @@ fn train_and_test(mut run: Run, stop: &Stop, profile: bool) -> anyhow::Result<Ex
     stop.exit_on_signal();
     if let Some(translated) = run.test()? {
         show(&translated, run.config.train.samples)?;
+    }
+    if let Err(error) = run.write_report() {
+        tracing::warn!("no report of the run: {error}");
     }
     tracing::info!("translate with it: `infer translate {folder}`");
     Ok(ExitCode::SUCCESS)

@@ -14,7 +14,7 @@ use crate::log::Log;
 use crate::optimizer::Optimizer;
 use crate::saver::{Saver, Snapshot};
 use crate::validate::Translated;
-use crate::{Ending, Result, Stop};
+use crate::{Ending, Result, Stop, write_report};
 
 /// A training in progress: everything that the loop uses.
 pub struct Run {
@@ -173,6 +173,12 @@ impl Run {
             chrf_signature: translated.chrf.signature.clone(),
         }))?;
         Ok(Some(translated))
+    }
+
+    /// Writes `report.html`, to be called at the end.
+    pub fn write_report(&self) -> Result<()> {
+        let (device, kernels) = (&self.compute.device, self.compute.kernels);
+        write_report(self.saver.folder().path(), None, device, kernels).map(drop)
     }
 
     /// The model of the best checkpoint, or of the last one, and its step. If the best so far was

@@ -108,7 +108,12 @@ impl Picture {
 
     /// The picture as an SVG document without external resources.
     pub fn to_svg(&self) -> String {
-        svg::write(self, &Layout::of(self))
+        self.to_inline_svg("weight")
+    }
+
+    /// The same for a page with several pictures: `id` is the name of the colour scale, which must be no other's.
+    pub fn to_inline_svg(&self, id: &str) -> String {
+        svg::write(self, &Layout::of(self), id)
     }
 
     /// The picture as PNG, with two pixels for each SVG unit. A very large picture has fewer.

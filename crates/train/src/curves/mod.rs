@@ -34,8 +34,11 @@ use crate::Result;
 use history::History;
 pub use horizontal::Horizontal;
 pub use output::Picture;
+pub(crate) use output::{check_output, write_output};
+pub(crate) use page::{SCRIPT, STYLE, colours};
 use panel::Panel;
 use quantity::Quantity;
+pub(crate) use ticks::grouped;
 
 /// The curves of one or more runs.
 #[derive(Debug)]

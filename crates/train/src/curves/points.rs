@@ -50,16 +50,17 @@ pub(super) fn smooth(points: &[Point]) -> Option<Vec<Point>> {
     noisy.then(|| line.map(|(point, y)| Point { x: point.x, y }).collect())
 }
 
-/// The mean of each value and up to `half` on each side of it, as many on the one side as on the other, so that a
-/// slope stays where it is.
+/// The mean of each value and up to `half` on each side of it. At the start, where curves are steep, it has as many on
+/// the one side as on the other, so that a slope stays where it is. At the end, where they are flat, it has as many as
+/// there are, so that the last value alone does not decide where the line ends.
 fn mean_around(values: &[f64], half: usize) -> Vec<f64> {
     let mut sums = vec![0.0];
     for value in values {
         sums.push(sums[sums.len() - 1] + value);
     }
     let mean = |index: usize| {
-        let half = half.min(index).min(values.len() - 1 - index);
-        let (start, end) = (index - half, index + half + 1);
+        let half = half.min(index);
+        let (start, end) = (index - half, (index + half + 1).min(values.len()));
         (sums[end] - sums[start]) / (end - start) as f64
     };
     (0..values.len()).map(mean).collect()

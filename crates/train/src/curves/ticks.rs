@@ -107,7 +107,7 @@ pub(super) fn precise(value: f64) -> String {
 }
 
 /// A whole number with its digits in groups of three.
-pub(super) fn grouped(value: f64) -> String {
+pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
