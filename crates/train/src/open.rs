@@ -208,10 +208,14 @@ fn remove_run(run: &RunFolder) -> Result<()> {
         run.link_path(Link::Best),
         run.path().join("averaged"),
         run.log_path(),
-        run.report_path(),
         run.config_path(),
     ] {
         storage::remove(&path)?;
+    }
+    // A report is a file.
+    let report = run.report_path();
+    if !report.is_dir() {
+        storage::remove(&report)?;
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use attend_train::{Curves, Horizontal, Picture};
 
@@ -36,7 +37,7 @@ enum Axis {
     Tokens,
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let picture = Picture::to(&args.output, &args.runs)?;
     let horizontal = match args.x {
         Axis::Steps => Horizontal::Steps,
@@ -44,5 +45,6 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         Axis::Tokens => Horizontal::Tokens,
     };
     let curves = Curves::read(&args.runs, horizontal)?;
-    Ok(picture.write(&curves)?)
+    picture.write(&curves)?;
+    Ok(ExitCode::SUCCESS)
 }

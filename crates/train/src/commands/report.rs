@@ -1,5 +1,6 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use attend_cli::ComputeArgs;
 use attend_ops::on_pool;
@@ -20,10 +21,10 @@ pub(crate) struct Args {
     compute: ComputeArgs,
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (device, kernels) = args.compute.start()?;
     let output = args.output.as_deref();
     let written = on_pool(|| write_report(&args.run, output, &device, kernels))?;
     writeln!(io::stdout(), "{}", written.display())?;
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

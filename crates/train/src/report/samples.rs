@@ -26,7 +26,11 @@ pub(super) fn write(facts: &Facts) -> String {
             .map(|(step, sample)| {
                 let mark = if Some(*step) == best { " (best)" } else { "" };
                 let step = format!("{}{mark}", grouped(*step as f64));
-                vec![step, sample.translation.clone()]
+                let translation = match sample.translation.trim() {
+                    "" => "(empty)",
+                    translation => translation,
+                };
+                vec![step, translation.to_string()]
             })
             .collect();
         html += &format!(

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::errors::refuses_and_leaves;
-use crate::tiny::Tiny;
+use crate::tiny::{Tiny, wait_for_step};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -190,6 +190,20 @@ fn a_training_ends_with_a_report_in_which_all_text_is_only_text() {
     let written = tiny.must(&["report", "run"]);
     assert_eq!(text(&written.stdout), "run/report.html\n");
     assert_eq!(text(&tiny.read("run/report.html")), page);
+}
+
+#[test]
+fn a_run_is_drawn_and_reported_while_it_trains() {
+    let tiny = Tiny::new();
+    let long = ["run", "config.toml", "--set", "train.steps=1000000"];
+    let mut child = tiny.command(&long).spawn().unwrap();
+    wait_for_step(&mut child, &tiny.path("run"), 27);
+    tiny.must(&["plot", "run", "-o", "curves.svg"]);
+    tiny.must(&["report", "run", "-o", "report.html"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(text(&tiny.read("curves.svg")).contains(">Validation loss<"));
+    assert!(text(&tiny.read("report.html")).contains("in training, step "));
 }
 
 #[test]
