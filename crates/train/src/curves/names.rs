@@ -18,8 +18,9 @@ pub(super) fn distinct(folders: &[PathBuf]) -> Vec<String> {
             .map(|(p, l)| name(p, *l))
             .collect();
         let shared = |index: usize| {
-            let same = names.iter().filter(|other| **other == names[index]);
-            same.count() > 1 && lengths[index] < parts[index].len()
+            let mut others = (0..names.len()).filter(|&other| parts[other] != parts[index]);
+            let same = others.any(|other| names[other] == names[index]);
+            same && lengths[index] < parts[index].len()
         };
         let longer: Vec<usize> = (0..names.len()).filter(|&index| shared(index)).collect();
         if longer.is_empty() {
@@ -70,7 +71,7 @@ mod tests {
             names(&["/x/one/base", "/x/two/base", "/x/three"]),
             ["one/base", "two/base", "three"]
         );
-        assert_eq!(names(&["/x/a", "/x/a"]), ["x/a", "x/a (2)"]);
+        assert_eq!(names(&["/x/a", "/x/a"]), ["a", "a (2)"]);
         assert_eq!(names(&["/a", "/b/a"]), ["a", "b/a"]);
     }
 }

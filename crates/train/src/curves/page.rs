@@ -3,7 +3,7 @@ use std::fmt::Write;
 use attend_infer::heatmap::{FONTS, escape};
 
 use super::Curves;
-use super::style::{COLOURS, COLOURS_ON_DARK, HEIGHT, WIDTH, colour};
+use super::style::{COLOURS, COLOURS_ON_DARK, HEIGHT, WIDTH, colour, dashes};
 
 /// The style of figures, with the colours of a page: `--ink`, `--faint`, `--grid`, `--axis` and `--paper`.
 pub(crate) const STYLE: &str = include_str!("page.css");
@@ -36,9 +36,14 @@ impl Curves {
         if self.runs.len() > 1 {
             html.push_str("<p class=\"legend\">");
             for (run, history) in self.runs.iter().enumerate() {
-                let (number, name) = (colour(run), escape(&history.name));
+                let (number, dashes) = (colour(run), dashes(run));
+                let name = escape(&history.name);
                 // Writing to a string cannot fail.
-                let _ = write!(html, "<span><i class=\"b{number}\"></i>{name}</span> ");
+                let _ = write!(
+                    html,
+                    "<span><svg width=\"24\" height=\"8\" aria-hidden=\"true\"><path class=\"c{number}\" d=\"M1 4H23\" \
+                     stroke-width=\"2.4\"{dashes}/></svg>{name}</span> "
+                );
             }
             html.push_str("</p>\n");
         }

@@ -43,10 +43,12 @@ pub(super) fn write(facts: &Facts) -> String {
 
 /// How far the training is.
 fn progress(facts: &Facts) -> String {
-    let Some(last) = facts.steps.last() else {
+    let steps = facts.steps.iter().map(|step| step.step);
+    let validations = facts.validations.iter().map(|validation| validation.step);
+    let Some(last) = steps.chain(validations).max() else {
         return "not trained yet".into();
     };
-    let steps = grouped(last.step as f64);
+    let steps = grouped(last as f64);
     match facts.is_running {
         true => format!("in training, step {steps}"),
         false => format!("{steps} steps"),
