@@ -26,7 +26,7 @@ impl fmt::Display for Difference {
 
 /// Keys, and tables of keys, that may change when a run is resumed: when to stop, validate, save and log, and the
 /// paths of files whose content is checked. All others change the training.
-const FREE: [&str; 19] = [
+const FREE: [&str; 20] = [
     "out",
     "decode",
     "data.train",
@@ -43,6 +43,7 @@ const FREE: [&str; 19] = [
     "train.save_every",
     "train.keep",
     "train.log_every",
+    "train.tensorboard",
     "train.on_save_error",
     "train.max_skipped",
     "train.spike",
@@ -50,6 +51,7 @@ const FREE: [&str; 19] = [
 
 /// All keys whose values differ, sorted by name.
 pub fn differences(before: &Config, after: &Config) -> Vec<Difference> {
+    let flat = |config: &Config| flat(&config.to_full_toml());
     let (mut before, mut after) = (flat(before), flat(after));
     let mut keys: Vec<String> = before.keys().chain(after.keys()).cloned().collect();
     keys.sort();
@@ -62,9 +64,10 @@ pub fn differences(before: &Config, after: &Config) -> Vec<Difference> {
     differences.filter(|d| d.before != d.after).collect()
 }
 
-fn flat(config: &Config) -> BTreeMap<String, String> {
+/// Every key of a config's TOML, and its value.
+pub(crate) fn flat(toml: &str) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
-    let table = config.to_full_toml().parse();
+    let table = toml.parse();
     let table: toml::Table = table.expect("a config is always valid TOML");
     flatten("", &table, &mut values);
     values
@@ -240,7 +243,7 @@ mod tests {
                 Some(std::path::PathBuf::from("t").into()),
             );
         });
-        let keys = flat(&full);
+        let keys = flat(&full.to_full_toml());
         let metrics = [Metric::Loss, Metric::Bleu, Metric::Chrf];
         let judged = metrics.into_iter().flat_map(Judge::keys);
         let named = FREE.iter().chain(judged).chain(&open::BATCH_KEYS);

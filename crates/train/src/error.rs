@@ -118,6 +118,15 @@ impl From<attend_config::ConfigError> for Error {
 }
 
 impl Error {
+    /// A mistake in a command line.
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        InferError::Usage {
+            message: message.into(),
+            hint: hint.into(),
+        }
+        .into()
+    }
+
     pub(crate) fn no_checkpoint(folder: &Path) -> Self {
         InferError::NoCheckpoint(folder.to_path_buf()).into()
     }

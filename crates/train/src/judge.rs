@@ -116,6 +116,7 @@ mod tests {
             bleu: Some(10.0 * loss),
             chrf: None,
             best: false,
+            samples: Vec::new(),
         }
     }
 

@@ -1,16 +1,19 @@
-//! An event becomes a line of `metrics.jsonl` and a line on the terminal.
+//! An event becomes a line of `metrics.jsonl`, a record for TensorBoard and a line on the terminal.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use attend_cli::{Bar, bar, print_line};
 use attend_infer::run::{Event, RunFolder, TimedEvent};
 
+use crate::config::TrainConfig;
 use crate::storage::{self, Journal};
+use crate::tensorboard::{self, TensorBoard};
 use crate::{OnSaveError, Result};
 
 /// Where events go.
 pub(crate) struct Log {
     journal: Journal,
+    tensorboard: Option<TensorBoard>,
     on_error: OnSaveError,
     bar: Option<Bar>,
 }
@@ -22,7 +25,7 @@ impl Log {
         run: &RunFolder,
         step: u64,
         steps: u64,
-        on_error: OnSaveError,
+        config: &TrainConfig,
     ) -> Result<Self> {
         let path = run.log_path();
         let old = run.event_log()?.unwrap_or_default();
@@ -32,23 +35,33 @@ impl Log {
         }
         let bar = bar(Some(steps));
         bar.start_at(step);
-        Ok(Self {
+        let mut log = Self {
             journal: Journal::open(&path)?,
-            on_error,
+            tensorboard: None,
+            on_error: config.on_save_error,
             bar: Some(bar),
-        })
+        };
+        if !config.tensorboard {
+            // They would no longer say what the log says.
+            log.or_warn(tensorboard::remove(run, None))?;
+            return Ok(log);
+        }
+        let mut tensorboard = TensorBoard::of(run, &kept.into(), now())?;
+        log.or_warn(tensorboard.write())?;
+        log.tensorboard = Some(tensorboard);
+        Ok(log)
     }
 
     pub(crate) fn event(&mut self, event: &Event) -> Result<()> {
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-        let milliseconds = since_1970.unwrap_or_default().as_millis();
-        let line = TimedEvent {
-            event,
-            time: milliseconds as f64 / 1000.0,
-        };
+        let time = now();
+        let line = TimedEvent { event, time };
         let line = serde_json::to_string(&line).map_err(candle_core::Error::wrap)?;
         let written = self.journal.append(&line);
         self.or_warn(written)?;
+        if let Some(tensorboard) = &mut self.tensorboard {
+            let written = tensorboard.event(event, time);
+            self.or_warn(written)?;
+        }
         print_line(&event.to_string());
         if let (Some(bar), Event::Step(step)) = (&self.bar, event) {
             bar.set_message(format!(
@@ -94,6 +107,12 @@ impl Log {
     }
 }
 
+/// Seconds since 1970-01-01 00:00 UTC, rounded to milliseconds.
+fn now() -> f64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_1970.unwrap_or_default().as_millis() as f64 / 1000.0
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -109,7 +128,7 @@ mod tests {
         let kept = [line("step", 1), line("step", 2), line("validation", 2)].concat();
         let dropped = [line("test", 2), line("step", 3), "{\"event\":\"st".into()].concat();
         fs::write(&path, format!("{kept}{dropped}")).unwrap();
-        Log::open(&run, 2, 10, OnSaveError::Stop)?;
+        Log::open(&run, 2, 10, &TrainConfig::default())?;
         assert_eq!(fs::read_to_string(&path).unwrap(), kept);
         Ok(())
     }

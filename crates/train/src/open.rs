@@ -15,7 +15,7 @@ use crate::judge::Judge;
 use crate::memory_budget::MemoryBudget;
 use crate::setup::{DataChanges, Setup};
 use crate::storage::{self, Lock};
-use crate::{Error, Result, Run};
+use crate::{Error, Result, Run, tensorboard};
 
 /// Whether a run's folder may hold a run already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,6 +202,7 @@ fn remove_run(run: &RunFolder) -> Result<()> {
     for step in run.steps()? {
         storage::remove_folder(&run.checkpoint_path(step))?;
     }
+    tensorboard::remove(run, None)?;
     for path in [
         run.link_path(Link::Last),
         run.link_path(Link::Best),
@@ -210,6 +211,11 @@ fn remove_run(run: &RunFolder) -> Result<()> {
         run.config_path(),
     ] {
         storage::remove(&path)?;
+    }
+    // A report is a file.
+    let report = run.report_path();
+    if !report.is_dir() {
+        storage::remove(&report)?;
     }
     Ok(())
 }

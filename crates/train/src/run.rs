@@ -14,7 +14,7 @@ use crate::log::Log;
 use crate::optimizer::Optimizer;
 use crate::saver::{Saver, Snapshot};
 use crate::validate::Translated;
-use crate::{Ending, Result, Stop};
+use crate::{Ending, Result, Stop, write_report};
 
 /// A training in progress: everything that the loop uses.
 pub struct Run {
@@ -96,27 +96,23 @@ impl Run {
         let validate = || validator.validate(model, step, kernels, stop);
         let validated = profile::paused(|| self.optimizer.with_average(validate))?;
         self.state.validation_interrupted = validated.is_none();
-        let Some((mut validation, translated)) = validated else {
+        let Some(mut validation) = validated else {
             return Ok(false);
         };
         validation.best = self.judge.record(&validation, &mut self.state);
-        let best = validation.best;
+        let (best, samples) = (validation.best, validation.samples.clone());
         self.log.event(&Event::Validation(validation))?;
-        if let Some(translated) = translated {
-            self.show_samples(&translated);
+        for sample in samples {
+            for (what, text) in [
+                ("source     ", sample.source),
+                ("reference  ", sample.reference),
+                ("translation", sample.translation),
+            ] {
+                self.log.print(&format!("  {what}  {text}"));
+            }
         }
         self.clock = Clock::start();
         Ok(best)
-    }
-
-    fn show_samples(&self, translated: &Translated) {
-        for sample in translated.lines.iter().take(self.config.train.samples) {
-            self.log.print(&format!("  source       {}", sample.source));
-            self.log
-                .print(&format!("  reference    {}", sample.reference));
-            self.log
-                .print(&format!("  translation  {}", sample.translation));
-        }
     }
 
     /// Writes a checkpoint of this step, once.
@@ -177,6 +173,12 @@ impl Run {
             chrf_signature: translated.chrf.signature.clone(),
         }))?;
         Ok(Some(translated))
+    }
+
+    /// Writes `report.html`, to be called at the end.
+    pub fn write_report(&self) -> Result<()> {
+        let (device, kernels) = (&self.compute.device, self.compute.kernels);
+        write_report(self.saver.folder().path(), None, device, kernels).map(drop)
     }
 
     /// The model of the best checkpoint, or of the last one, and its step. If the best so far was

@@ -230,7 +230,7 @@ impl Setup {
             &RunFolder::new(&config.out),
             state.step,
             last_step(&config, batcher.epoch_len()),
-            config.train.on_save_error,
+            &config.train,
         )?;
         Ok(Run {
             judge: Judge::new(&config.train, validator),

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use attend_data::{Dataset, Epoch, Tokenizers};
-use attend_infer::run::Validation;
+use attend_infer::run::{Sample, Validation};
 use attend_infer::{DecodeConfig, Error as InferError, Evaluation, Translator, evaluate, metrics};
 use attend_model::{Kernels, Pass, Seq2Seq};
 
@@ -17,6 +17,8 @@ pub(crate) struct Validator {
     references: Vec<String>,
     tokenizers: Arc<Tokenizers>,
     decode: DecodeConfig,
+    /// How many translations become part of the validation.
+    samples: usize,
 }
 
 /// Translations with their references and scores.
@@ -24,12 +26,6 @@ pub struct Translated {
     pub lines: Vec<Sample>,
     pub bleu: metrics::Score,
     pub chrf: metrics::Score,
-}
-
-pub struct Sample {
-    pub source: String,
-    pub reference: String,
-    pub translation: String,
 }
 
 impl Validator {
@@ -54,6 +50,7 @@ impl Validator {
             references,
             tokenizers,
             decode: config.decode.clone(),
+            samples: config.train.samples,
         })
     }
 
@@ -61,28 +58,30 @@ impl Validator {
         &self.dataset
     }
 
-    /// The loss over the whole set, and the scores of the first `train.translate_sentences` sentences. `None`
-    /// if a signal interrupts it.
+    /// The loss over the whole set, and the scores of the first `train.translate_sentences` sentences, of which
+    /// `train.samples` are kept. `None` if a signal interrupts it.
     pub(crate) fn validate(
         &self,
         model: &dyn Seq2Seq,
         step: u64,
         kernels: Kernels,
         stop: &Stop,
-    ) -> Result<Option<(Validation, Option<Translated>)>> {
+    ) -> Result<Option<Validation>> {
         let Some(mut validation) = self.measure(model, step, kernels, stop)? else {
             return Ok(None);
         };
         if self.sources.is_empty() {
-            return Ok(Some((validation, None)));
+            return Ok(Some(validation));
         }
         let translator = Translator::new(model, &self.tokenizers, &self.decode, kernels);
         let translator = translator.observed_by(stop);
         match Translated::new(&translator, &self.sources, &self.references) {
-            Ok(translated) => {
+            Ok(mut translated) => {
                 validation.bleu = Some(translated.bleu.score);
                 validation.chrf = Some(translated.chrf.score);
-                Ok(Some((validation, Some(translated))))
+                translated.lines.truncate(self.samples);
+                validation.samples = translated.lines;
+                Ok(Some(validation))
             }
             Err(Error::Infer(InferError::Cancelled)) => Ok(None),
             Err(error) => Err(error),
@@ -120,6 +119,7 @@ impl Validator {
             bleu: None,
             chrf: None,
             best: false,
+            samples: Vec::new(),
         }))
     }
 }

@@ -34,7 +34,7 @@ impl Label {
 
 /// Estimates the width of a text in ems, without a font. The estimate is rather too large than too
 /// small.
-pub(super) fn width(text: &str) -> f32 {
+pub fn width(text: &str) -> f32 {
     text.chars().map(advance).sum()
 }
 
@@ -53,7 +53,7 @@ fn advance(c: char) -> f32 {
 
 /// Removes characters that XML does not allow or that affect the surrounding text: control
 /// characters, noncharacters, byte order marks and characters that set the writing direction.
-pub(super) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     let unwanted = |c: char| {
         c.is_control()
             || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}')
@@ -65,8 +65,8 @@ pub(super) fn clean(text: &str) -> String {
     text.chars().filter(|&c| !unwanted(c)).collect()
 }
 
-/// Escapes a string for XML text and attributes.
-pub(super) fn escape(text: &str) -> String {
+/// Escapes a string for the text and the double-quoted attributes of XML and HTML.
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -19,9 +19,11 @@ mod png;
 mod svg;
 
 use label::Label;
+pub use label::{clean, escape, width as text_width};
 use layout::Layout;
 #[cfg(feature = "png")]
-pub use png::Png;
+pub use png::{Png, render as render_png};
+pub use svg::FONTS;
 
 /// The labels of the rows and columns, the same for all panels of a picture.
 #[derive(Clone, Debug)]
@@ -106,7 +108,12 @@ impl Picture {
 
     /// The picture as an SVG document without external resources.
     pub fn to_svg(&self) -> String {
-        svg::write(self, &Layout::of(self))
+        self.to_inline_svg("weight")
+    }
+
+    /// The same for a page with several pictures: `id` is the name of the colour scale, which must be no other's.
+    pub fn to_inline_svg(&self, id: &str) -> String {
+        svg::write(self, &Layout::of(self), id)
     }
 
     /// The picture as PNG, with two pixels for each SVG unit. A very large picture has fewer.

@@ -18,7 +18,8 @@ pub struct Png {
     pub unreadable: usize,
 }
 
-pub(super) fn render(svg: &str) -> Result<Png> {
+/// Renders an SVG document with the fonts of this system, two pixels for each SVG unit. A very large picture has fewer.
+pub fn render(svg: &str) -> Result<Png> {
     let draw = |message: String| Error::Draw { message };
     let mut options = Options::default();
     let fonts = options.fontdb_mut();

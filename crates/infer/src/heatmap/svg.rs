@@ -4,8 +4,8 @@ use super::label::{Label, clean, escape};
 use super::layout::{GAP, LEGEND_FONT, LEGEND_WIDTH, Layout};
 use super::{Axes, Panel, Picture, colour};
 
-/// For each character, the first font that has it is used.
-const FONTS: &str = "'Noto Sans', 'DejaVu Sans', 'Helvetica Neue', Arial, 'Noto Sans Hebrew', \
+/// The fonts of pictures. For each character, the first font that has it is used.
+pub const FONTS: &str = "'Noto Sans', 'DejaVu Sans', 'Helvetica Neue', Arial, 'Noto Sans Hebrew', \
                      'Noto Sans Arabic', 'Noto Sans CJK SC', 'Noto Sans CJK JP', sans-serif";
 const INK: &str = "#222";
 const FAINT: &str = "#555";
@@ -20,7 +20,8 @@ const STOPS: usize = 10;
 /// word is also drawn from right to left by renderers that do not support `unicode-bidi`.
 const RLM: char = '\u{200f}';
 
-pub(super) fn write(picture: &Picture, layout: &Layout) -> String {
+/// `id` names the colour scale.
+pub(super) fn write(picture: &Picture, layout: &Layout, id: &str) -> String {
     let mut svg = Svg(String::new());
     svg.head(picture, layout);
     for (row, panels) in picture.panels.iter().enumerate() {
@@ -34,7 +35,7 @@ pub(super) fn write(picture: &Picture, layout: &Layout) -> String {
             svg.panel(panel, tooltips, layout, position);
         }
     }
-    svg.legend(layout);
+    svg.legend(layout, &escape(id));
     svg.line(format_args!("</svg>"));
     svg.0
 }
@@ -168,10 +169,10 @@ impl Svg {
     }
 
     /// The colour scale.
-    fn legend(&mut self, layout: &Layout) {
+    fn legend(&mut self, layout: &Layout, id: &str) {
         let (x, y, h) = layout.legend;
         self.line(format_args!(
-            "<linearGradient id=\"weight\" x1=\"0\" y1=\"1\" x2=\"0\" y2=\"0\">"
+            "<linearGradient id=\"{id}\" x1=\"0\" y1=\"1\" x2=\"0\" y2=\"0\">"
         ));
         for stop in 0..=STOPS {
             let weight = stop as f32 / STOPS as f32;
@@ -186,7 +187,7 @@ impl Svg {
         ));
         self.line(format_args!(
             "<rect x=\"{x}\" y=\"{y}\" width=\"{LEGEND_WIDTH}\" height=\"{h}\" \
-             fill=\"url(#weight)\" stroke=\"{FRAME}\" stroke-width=\"1\"/>"
+             fill=\"url(#{id})\" stroke=\"{FRAME}\" stroke-width=\"1\"/>"
         ));
         for (height, weight) in [(0.0, "1"), (0.5, "0.5"), (1.0, "0")] {
             let x = tenths(x + LEGEND_WIDTH + GAP);

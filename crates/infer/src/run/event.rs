@@ -84,6 +84,17 @@ pub struct Validation {
     pub chrf: Option<f64>,
     /// Whether it is the best so far.
     pub best: bool,
+    /// The first of the sentences that were translated. Older programs did not write them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<Sample>,
+}
+
+/// A sentence, its reference and what the model made of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    pub source: String,
+    pub reference: String,
+    pub translation: String,
 }
 
 /// Scores of the best checkpoint on the test set.
@@ -181,6 +192,7 @@ mod tests {
             r#"{"event":"spike","step":3,"loss":9.5,"average":2.5,"pairs":[4,8]}"#,
             r#"{"event":"validation","step":3,"loss":2.5,"perplexity":12.2,"accuracy":0.25,"best":true}"#,
             r#"{"event":"validation","step":3,"loss":2.5,"perplexity":12.2,"accuracy":0.25,"bleu":1.5,"chrf":2.5,"best":false}"#,
+            r#"{"event":"validation","step":3,"loss":2.5,"perplexity":12.2,"accuracy":0.25,"best":false,"samples":[{"source":"a","reference":"b","translation":"c"}]}"#,
             r#"{"event":"test","step":3,"bleu":1.5,"bleu_signature":"a","chrf":2.5,"chrf_signature":"b"}"#,
         ];
         for line in lines {

@@ -30,6 +30,8 @@ pub struct Header {
     /// Such as "step" or "validation".
     pub event: String,
     pub step: u64,
+    /// Seconds since 1970-01-01 00:00 UTC.
+    pub time: Option<f64>,
 }
 
 impl EventLog {
@@ -80,7 +82,7 @@ impl EventLog {
         headers.map(|header| header.step).max()
     }
 
-    /// Every line as JSON, without the times in it.
+    /// Every line as JSON, without the times and the sample translations in it.
     pub fn without_times(&self) -> Vec<Value> {
         without_times(&self.bytes)
     }

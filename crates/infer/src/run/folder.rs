@@ -6,8 +6,8 @@ use super::{Checkpoint, EventLog, LockState};
 use crate::file::read_regular;
 use crate::{Error, Manifest, Result};
 
-/// The folder of a run: `config.toml`, `metrics.jsonl`, `checkpoint-<step>/`, and the links `best`
-/// and `last` to two of the checkpoints.
+/// The folder of a run: `config.toml`, `metrics.jsonl`, `checkpoint-<step>/`, the links `best` and `last` to two of
+/// the checkpoints, and what is made from those: a file for TensorBoard and `report.html`.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
     path: PathBuf,
@@ -53,6 +53,8 @@ impl Link {
 }
 
 const CHECKPOINT: &str = "checkpoint-";
+/// What the names of TensorBoard's files begin with. A number of ten digits follows.
+pub const EVENT_FILE: &str = "events.out.tfevents.";
 
 impl RunFolder {
     pub fn new(path: impl Into<PathBuf>) -> Self {
@@ -69,6 +71,26 @@ impl RunFolder {
 
     pub fn log_path(&self) -> PathBuf {
         self.path.join("metrics.jsonl")
+    }
+
+    pub fn report_path(&self) -> PathBuf {
+        self.path.join("report.html")
+    }
+
+    /// The path of TensorBoard's file with this number. TensorBoard reads the files of a folder by name, so that one
+    /// with a greater number comes later.
+    pub fn event_file_path(&self, number: u64) -> PathBuf {
+        self.path.join(format!("{EVENT_FILE}{number:010}"))
+    }
+
+    /// The numbers of the files of TensorBoard, in ascending order. None if the folder does not exist.
+    pub fn event_files(&self) -> Result<Vec<u64>> {
+        self.numbered(|entry| {
+            let name = entry.file_name();
+            let digits = name.to_str()?.strip_prefix(EVENT_FILE)?;
+            let ours = digits.len() == 10 && digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse().ok().filter(|_| ours)
+        })
     }
 
     pub fn lock_path(&self) -> PathBuf {
@@ -145,6 +167,14 @@ impl RunFolder {
 
     /// The steps that have a checkpoint, in ascending order. None if the folder does not exist.
     pub fn steps(&self) -> Result<Vec<u64>> {
+        self.numbered(|entry| {
+            let step = step_of(entry.file_name().to_str()?)?;
+            entry.path().is_dir().then_some(step)
+        })
+    }
+
+    /// The numbers that `number` finds in the names of the folder's entries, in ascending order.
+    fn numbered(&self, number: impl Fn(&fs::DirEntry) -> Option<u64>) -> Result<Vec<u64>> {
         let entries = match fs::read_dir(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(|source| Error::Read {
@@ -152,14 +182,10 @@ impl RunFolder {
                 source,
             })?,
         };
-        let steps = entries.filter_map(|entry| {
-            let entry = entry.ok()?;
-            let step = step_of(entry.file_name().to_str()?)?;
-            entry.path().is_dir().then_some(step)
-        });
-        let mut steps: Vec<u64> = steps.collect();
-        steps.sort_unstable();
-        Ok(steps)
+        let numbers = entries.filter_map(|entry| number(&entry.ok()?));
+        let mut numbers: Vec<u64> = numbers.collect();
+        numbers.sort_unstable();
+        Ok(numbers)
     }
 
     /// Reads and verifies the checkpoint of a step.

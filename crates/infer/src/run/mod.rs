@@ -9,7 +9,7 @@
 //! | `event_log` | `metrics.jsonl`, line by line |
 //! | `event` | one of its lines |
 //! | `lock` | whether a process is training in the folder |
-//! | `times` | logs and states without the times in them, for comparing runs |
+//! | `times` | logs and states without what may differ between equal runs, for comparing them |
 
 mod checkpoint;
 mod event;
@@ -21,9 +21,11 @@ mod state;
 mod times;
 
 pub use checkpoint::Checkpoint;
-pub use event::{Event, Skipped, Spike, Step, TestScores, TimedEvent, Validation, abbreviated};
+pub use event::{
+    Event, Sample, Skipped, Spike, Step, TestScores, TimedEvent, Validation, abbreviated,
+};
 pub use event_log::{EventLog, Header, Line};
-pub use folder::{Content, Link, LinkTarget, RunFolder};
+pub use folder::{Content, EVENT_FILE, Link, LinkTarget, RunFolder};
 pub use lock::LockState;
 pub use provenance::{CorpusProvenance, Provenance};
 pub use state::{Best, Health, LogWindow, TrainerState};

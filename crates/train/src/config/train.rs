@@ -53,7 +53,7 @@ pub struct TrainConfig {
     pub validate_every: u64,
     /// Number of validation sentences that are translated and scored at each validation. 0 for none.
     pub translate_sentences: usize,
-    /// Number of translations that are printed after each validation.
+    /// Number of translations that are printed after each validation, and kept in metrics.jsonl.
     pub samples: usize,
     /// The metric that selects the best checkpoint, and that `patience` watches.
     pub metric: Metric,
@@ -69,6 +69,9 @@ pub struct TrainConfig {
     /// Number of steps between two lines of the log.
     #[schemars(range(min = 1))]
     pub log_every: u64,
+    /// Whether the run's folder also gets the numbers and sample translations of metrics.jsonl as a file of
+    /// TensorBoard.
+    pub tensorboard: bool,
     /// What to do when a checkpoint or the log cannot be written. "stop" ends the run with an error. "warn"
     /// continues, and tries again at the next interval; the last checkpoint must still be written.
     pub on_save_error: OnSaveError,
@@ -109,6 +112,7 @@ impl Default for TrainConfig {
             save_every: 1000,
             keep: 5,
             log_every: 50,
+            tensorboard: true,
             on_save_error: OnSaveError::Stop,
             max_skipped: 10,
             spike: 3.0,

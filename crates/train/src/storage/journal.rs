@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use super::disk;
 use crate::{Error, Result};
 
-/// An append-only file of lines. A line that could not be written is kept in memory and written before the next
-/// one, so that no line is lost or cut off if the disk is full for a while.
+/// An append-only file of lines or records. One that could not be written is kept in memory and written before the
+/// next one, so that none is lost or cut off if the disk is full for a while.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
     file: File,
-    /// The length of the file's complete lines, in bytes.
+    /// The length of the file's complete lines or records, in bytes.
     written: u64,
     pending: Vec<u8>,
 }
@@ -35,8 +35,12 @@ impl Journal {
 
     /// Appends a line, after those that could not be written before.
     pub(crate) fn append(&mut self, line: &str) -> Result<()> {
-        self.pending.extend_from_slice(line.as_bytes());
-        self.pending.push(b'\n');
+        self.append_record(format!("{line}\n").as_bytes())
+    }
+
+    /// Appends these bytes, after those that could not be written before.
+    pub(crate) fn append_record(&mut self, record: &[u8]) -> Result<()> {
+        self.pending.extend_from_slice(record);
         self.flush().map_err(|source| error(&self.path, source))
     }
 
@@ -56,7 +60,7 @@ impl Journal {
             return Err(io::Error::other("it was removed during training"));
         }
         if data.len() != self.written {
-            disk::truncate(&self.path, &self.file, self.written)?; // an incomplete line
+            disk::truncate(&self.path, &self.file, self.written)?; // an incomplete line or record
         }
         disk::append(&self.path, &mut self.file, &self.pending)?;
         self.written += self.pending.len() as u64;

@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use attend_infer::Manifest;
-use attend_infer::run::Checkpoint;
+use attend_infer::run::{Checkpoint, EVENT_FILE};
 
 pub(crate) use journal::Journal;
 pub(crate) use lock::Lock;
@@ -197,9 +197,11 @@ fn is_temporary(name: &str) -> bool {
             "averaged",
             "config.toml",
             "metrics.jsonl",
+            "report.html",
             "probe",
         ];
-        names.contains(&name) || name.starts_with("checkpoint-")
+        let prefixes = ["checkpoint-", EVENT_FILE];
+        names.contains(&name) || prefixes.iter().any(|prefix| name.starts_with(prefix))
     })
 }
 

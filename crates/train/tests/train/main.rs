@@ -1,6 +1,7 @@
 //! The `train` binary, as a user meets it.
 
 mod alignment; // what a trained attention looks at
+mod curves; // curves, reports and files for TensorBoard
 mod data; // corpora: checked, prepared, mixed and changed
 mod defence; // numbers that are not finite, batches that are too large
 mod errors; // what a user can get wrong

@@ -13,6 +13,9 @@ use candle_core::Device;
 use super::super::disk::Action;
 use super::super::{Journal, Lock, clean_up, is_temporary, leftovers};
 use super::{newest, save, watched};
+use crate::config::TrainConfig;
+use crate::log::Log;
+use crate::tensorboard::tests::{file, read, step};
 use crate::{Compute, Config, OnSaveError, Result, Run, Start, Stop, train};
 
 /// How a file operation goes wrong.
@@ -213,6 +216,41 @@ fn a_log_keeps_every_line_once_whatever_the_disk_refuses() {
             );
         }
     }
+}
+
+#[test]
+fn tensorboard_has_every_step_once_whatever_the_disk_refuses() {
+    let config = TrainConfig {
+        on_save_error: OnSaveError::Warn,
+        ..TrainConfig::default()
+    };
+    let event = |number: u64| serde_json::from_str(&step(number)).unwrap();
+    let mut refused = 0;
+    for fault in [Fault::Error(EIO), Fault::Error(ENOSPC), Fault::Full] {
+        for at in 0..16 {
+            let root = tempfile::tempdir().unwrap();
+            let run = RunFolder::new(root.path());
+            let mut log = Log::open(&run, 0, 10, &config).unwrap();
+            log.event(&event(1)).unwrap();
+            drop(log);
+            let resumed = fault.during(at, || {
+                let mut log = Log::open(&run, 1, 10, &config)?;
+                (2..5).try_for_each(|number| log.event(&event(number)))?;
+                Ok::<_, crate::Error>(log)
+            });
+            // The log itself could not be opened.
+            let Some(Ok(mut log)) = resumed else {
+                refused += 1;
+                continue;
+            };
+            log.event(&event(5)).unwrap();
+            let found = read(&file(&run));
+            let losses = found.iter().filter(|(_, tag, _)| tag == "train/loss");
+            let steps: Vec<i64> = losses.map(|(step, ..)| *step).collect();
+            assert_eq!(steps, [1, 2, 3, 4, 5], "{fault:?} at {at}");
+        }
+    }
+    assert!(refused <= 3, "{refused}");
 }
 
 /// A corpus and the config of a training of 30 steps that saves every 10 steps.

@@ -1,0 +1,50 @@
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use attend_cli::release_memory;
+use attend_infer::metrics;
+use attend_train::{Ending, Profile, Run, Stop, Translated, train};
+
+/// Trains to the end, then shows what the model can do.
+pub(super) fn train_and_test(mut run: Run, stop: &Stop, profile: bool) -> anyhow::Result<ExitCode> {
+    release_memory();
+    let profile = profile.then(|| Profile::start(&run));
+    let ending = train(&mut run, stop)?;
+    if let Some(profile) = profile {
+        profile.report(&run);
+    }
+    let folder = run.config.out.display().to_string();
+    if let Ending::Signal(status) = ending {
+        tracing::warn!(
+            "stopped at step {}; continue with `train resume {folder}`",
+            run.state.step
+        );
+        return Ok(ExitCode::from(status));
+    }
+    if ending == Ending::Patience {
+        tracing::info!("stopped early: validation no longer improves");
+    }
+    stop.exit_on_signal();
+    if let Some(translated) = run.test()? {
+        show(&translated, run.config.train.samples)?;
+    }
+    if let Err(error) = run.write_report() {
+        tracing::warn!("no report of the run: {error}");
+    }
+    tracing::info!("translate with it: `infer translate {folder}`");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Sample translations of the test set, then its scores.
+fn show(translated: &Translated, samples: usize) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    // Spread over the set, since neighbours in a corpus are often alike.
+    let every = (translated.lines.len() / samples.max(1)).max(1);
+    for sample in translated.lines.iter().step_by(every).take(samples) {
+        writeln!(out, "source       {}", sample.source)?;
+        writeln!(out, "reference    {}", sample.reference)?;
+        writeln!(out, "translation  {}\n", sample.translation)?;
+    }
+    let scores = [translated.bleu.clone(), translated.chrf.clone()];
+    writeln!(out, "{}", metrics::text(&scores))
+}

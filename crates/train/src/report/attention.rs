@@ -1,0 +1,76 @@
+use attend_infer::{Aligner, Bundle, Error};
+use attend_model::{Kernels, Place};
+
+use super::facts::Facts;
+use super::markup::note;
+
+/// The most sentences that are drawn, and the most tokens on a side of one.
+const MOST: usize = 3;
+const MOST_TOKENS: usize = 60;
+
+/// Heatmaps of the model's own translations of the sample sentences.
+pub(super) fn write(facts: &Facts, kernels: Kernels) -> String {
+    let bundle = match &facts.model {
+        Ok(bundle) => bundle,
+        Err(problem) => return note(&format!("Nothing is drawn: {problem}.")),
+    };
+    let samples = facts
+        .validations
+        .iter()
+        .rev()
+        .map(|validation| &validation.samples);
+    let Some(samples) = samples.into_iter().find(|samples| !samples.is_empty()) else {
+        return note("Nothing is drawn: no sentences were kept. See train.samples.");
+    };
+    let sources = samples.iter().map(|sample| sample.source.as_str());
+    match draw(bundle, sources, kernels) {
+        Ok(pictures) if pictures.is_empty() => {
+            note("Nothing is drawn: the sentences are empty or too long.")
+        }
+        Ok(pictures) => {
+            let pictures = pictures.concat();
+            format!(
+                "<p>The mean of all heads of the cross-attention, for the best checkpoint's own translations. Rows are \
+                 the tokens of the translation and columns those of the source; darker is more.</p>\n\
+                 <div class=\"maps\">\n{pictures}</div>\n"
+            )
+        }
+        Err(error) => note(&format!("Nothing is drawn: {error}.")),
+    }
+}
+
+fn draw<'a>(
+    bundle: &Bundle,
+    sources: impl Iterator<Item = &'a str>,
+    kernels: Kernels,
+) -> attend_infer::Result<Vec<String>> {
+    let (model, tokenizers) = (&*bundle.model, &bundle.tokenizers);
+    let aligner = Aligner::new(model, tokenizers, &bundle.decode, kernels);
+    let mut pictures = Vec::new();
+    for source in sources
+        .filter(|source| !source.trim().is_empty())
+        .take(MOST)
+    {
+        let alignment = aligner.align(source, None)?;
+        let longest = alignment
+            .source
+            .tokens
+            .len()
+            .max(alignment.target.tokens.len());
+        let maps = alignment
+            .maps
+            .iter()
+            .filter(|map| map.place == Place::Cross);
+        let maps: Vec<_> = maps.collect();
+        if maps.is_empty() {
+            return Err(Error::NoAttention);
+        }
+        if longest > MOST_TOKENS {
+            continue;
+        }
+        let id = format!("weight-{}", pictures.len());
+        let picture = alignment.draw_mean(&maps)?.to_inline_svg(&id);
+        pictures.push(format!("<figure>{picture}</figure>\n"));
+    }
+    Ok(pictures)
+}
