@@ -43,7 +43,7 @@ pub struct AlternativesAnswer {
 /// A word that could come next.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Alternative {
-    /// Different in all alternatives. Empty where the translation could end.
+    /// Different in all alternatives, not only in punctuation. Empty where the translation could end.
     pub word: String,
     /// That of the word's first token.
     pub probability: f32,
@@ -67,6 +67,14 @@ impl AlternativesAsk {
 
 fn five() -> usize {
     5
+}
+
+/// A word without the punctuation around it, unless it is nothing else.
+pub(super) fn without_marks(word: &str) -> &str {
+    match word.trim_matches(|c: char| !c.is_alphanumeric()) {
+        "" => word,
+        bare => bare,
+    }
 }
 
 /// The first word after the prefix of a translation. In scripts without spaces between words, it is a token.

@@ -47,7 +47,7 @@ pub struct SentenceAnswer {
     /// The best translations, this one first, if more than one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_best: Option<Vec<ScoredText>>,
-    /// If asked for; null if the model has none, or the sentence is too long for it.
+    /// If asked for; null if the model has none, or the answer would have too many weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attention: Option<Option<Attention>>,
 }

@@ -21,21 +21,28 @@ pub struct Attention {
     pub weights: Vec<Vec<Vec<Vec<f32>>>>,
 }
 
-/// Of longer sentences there are too many weights to send.
-const MAX_TOKENS: usize = 128;
-
 impl Attention {
-    /// The attention with teacher forcing; none for a sentence that is too long.
+    /// The most weights of one answer, which are about 7 bytes each.
+    pub const MOST: usize = 1 << 20;
+
+    /// The number of weights.
+    pub fn count(&self) -> usize {
+        self.layers * self.heads * self.source.len() * self.target.len()
+    }
+
+    /// The attention with teacher forcing; none if there are more than so many weights.
     pub(super) fn of(
         models: &Models,
         source: &str,
         target: &[u32],
         (layers, heads): (usize, usize),
+        most: usize,
         kernels: Kernels,
     ) -> Result<Option<Self>> {
         let (model, tokenizers) = (&models.ensemble.members()[0], &models.tokenizers);
         let tokens = tokenizers.require_source()?.encode(source)?;
-        if tokens.len() > MAX_TOKENS || target.len() > MAX_TOKENS || target.is_empty() {
+        let weights = layers * heads * tokens.len() * target.len();
+        if weights > most || target.is_empty() {
             return Ok(None);
         }
         let maps = on_pool(|| {

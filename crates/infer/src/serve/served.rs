@@ -4,7 +4,7 @@ use std::sync::Arc;
 use attend_model::Kernels;
 
 use super::aligner::SharedAligner;
-use super::alternatives::next_word;
+use super::alternatives::{next_word, without_marks};
 use super::answer::{Answer, ScoredText, SentenceAnswer, TextAnswer};
 use super::ask::{Ask, decode_with};
 use super::attention::Attention;
@@ -82,8 +82,9 @@ impl Served {
         let decode = decode_with(&self.models.decode, &ask.decode)?;
         limits.check_search(ask, &decode, &self.models.decode)?;
         let lines = lines(ask.text.as_slice());
-        let by_sentence = ask.sentences && ask.prefix.is_none();
-        if ask.prefix.is_some() && lines.len() != 1 {
+        let prefix = ask.prefix.as_ref().filter(|it| !it.trim().is_empty());
+        let by_sentence = ask.sentences && prefix.is_none();
+        if prefix.is_some() && lines.len() != 1 {
             return Err(Error::Usage {
                 message: "prefix: there is more than one line, or none".into(),
                 hint: "give a prefix with one text of one line".into(),
@@ -112,7 +113,7 @@ impl Served {
         let paragraphs = lines.iter().zip(0..).map(|(line, number)| Paragraph {
             text: line.content.into(),
             number,
-            prefix: ask.prefix.clone(),
+            prefix: prefix.cloned(),
         });
         let document = Document::new(paragraphs.collect(), &layout)?;
         let requests = document.requests().to_vec();
@@ -120,6 +121,9 @@ impl Served {
         let aligner = self.aligner(ask)?;
         let translated = document.finish(&translations, &*aligner)?;
         let mut texts = put_together(ask, &lines, translated);
+        if observer.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
         self.add_sentences(ask, &lines, &requests, &translations, &mut texts)?;
         Ok(Answer {
             model: self.name.clone(),
@@ -158,7 +162,8 @@ impl Served {
         let mut alternatives: Vec<Alternative> = Vec::new();
         for hypothesis in translations.iter().flat_map(|it| &it.hypotheses) {
             let word = next_word(models.tokenizers.target(), &ask.prefix, hypothesis)?;
-            let known = alternatives.iter().any(|other| other.word == word);
+            let mut others = alternatives.iter();
+            let known = others.any(|other| without_marks(&other.word) == without_marks(&word));
             if !known && alternatives.len() < ask.count && !hypothesis.tokens.is_empty() {
                 alternatives.push(Alternative {
                     word,
@@ -233,6 +238,7 @@ impl Served {
         translations: &[Translation],
         texts: &mut [TextAnswer],
     ) -> Result<()> {
+        let mut weights = Attention::MOST;
         for (request, translation) in requests.iter().zip(translations) {
             if request.text.trim().is_empty() {
                 continue;
@@ -240,9 +246,12 @@ impl Served {
             let line = &lines[request.number as usize];
             let best = &translation.hypotheses[0];
             let attention = match ask.attention {
-                true => Some(self.attention_of(&request.text, &best.tokens)?),
+                true => Some(self.attention_of(&request.text, &best.tokens, weights)?),
                 false => None,
             };
+            if let Some(Some(attention)) = &attention {
+                weights -= attention.count();
+            }
             let all = translation.hypotheses.iter().take(ask.n_best);
             let all = all.map(|it| ScoredText {
                 text: it.text.clone(),
@@ -260,14 +269,15 @@ impl Served {
         Ok(())
     }
 
-    fn attention_of(&self, source: &str, target: &[u32]) -> Result<Option<Attention>> {
+    /// None if there are more than so many weights, or none at all.
+    fn attention_of(&self, source: &str, target: &[u32], most: usize) -> Result<Option<Attention>> {
         let Some(shape) = self.attention else {
             return Ok(None);
         };
         let (models, kernels) = (self.models.clone(), self.kernels);
         let (source, target) = (source.to_string(), target.to_vec());
         self.engine
-            .call(move || Attention::of(&models, &source, &target, shape, kernels))?
+            .call(move || Attention::of(&models, &source, &target, shape, most, kernels))?
     }
 }
 

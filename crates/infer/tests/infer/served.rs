@@ -268,6 +268,9 @@ fn a_prefix_is_kept_and_alternatives_continue_it() {
     let prefixed = json!({"text": "a dog runs", "prefix": "die Katze"});
     let answer = catalogue.translate(&ask(prefixed), &()).unwrap();
     assert!(texts(&answer)[0].starts_with("die Katze"));
+    let blank = json!({"text": ["a dog", "dogs"], "prefix": " "});
+    let blank = catalogue.translate(&ask(blank), &()).unwrap();
+    assert_eq!(blank.translations.len(), 2);
     for prefix in ["", "die Katze"] {
         let ask: AlternativesAsk =
             serde_json::from_value(json!({"text": "a dog runs", "prefix": prefix, "count": 6}))
