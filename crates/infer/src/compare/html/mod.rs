@@ -8,6 +8,7 @@ use super::Comparison;
 use super::examples::{Example, ScoredLine};
 use super::results::SystemResult;
 use super::text::{TESTS, notes, p_value};
+use crate::heatmap;
 use diff::Part;
 
 /// The greys and blues of the heatmaps, and darker ones for a dark screen.
@@ -30,19 +31,12 @@ pub(super) fn write(comparison: &Comparison) -> String {
 
 /// Text in which nothing is markup. Control characters, which HTML does not allow, become a sign of their own.
 fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\t' => out.push(' '),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
+    let shown = text.chars().map(|c| match c {
+        '\t' => ' ',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    });
+    heatmap::escape(&shown.collect::<String>())
 }
 
 /// The document written so far.

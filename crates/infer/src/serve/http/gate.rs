@@ -1,4 +1,3 @@
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -6,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Fault, Metrics, Options};
-use crate::Observer;
+use crate::{Error, Observer};
 
 /// Lets only so many requests be translated at once, and so many wait.
 pub(super) struct Gate {
@@ -104,8 +103,9 @@ impl Gate {
                 Ok(done) => done.map_err(Fault::from),
                 Err(error) => {
                     self.metrics.failed("panic");
-                    let message = error.try_into_panic().map(|it| panic_message(&*it));
-                    tracing::error!("a request panicked: {}", message.unwrap_or_default());
+                    if let Ok(panic) = error.try_into_panic() {
+                        tracing::error!("a request panicked: {}", Error::panicked(&*panic));
+                    }
                     Err(Fault::internal())
                 }
             }
@@ -139,12 +139,6 @@ impl Gate {
         let permit = permit.map_err(|_| Fault::shutting_down())?;
         Ok(Turn::new(permit, &self.metrics))
     }
-}
-
-pub(super) fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "no message".into())
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{Any as AnyOrigin, CorsLayer};
 
 use super::assets::ASSETS;
-use super::gate::panic_message;
 use super::reply::ok;
 use super::{App, Fault, access, guard, libretranslate, v1};
+use crate::Error;
 
 /// For the page: nothing comes from elsewhere, and nobody may frame it.
 const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'";
@@ -86,7 +86,7 @@ async fn wrong_method() -> Fault {
 
 /// Outside of the work of models, which has a guard of its own.
 fn panicked(panic: Box<dyn Any + Send>) -> Response {
-    tracing::error!("a request panicked: {}", panic_message(&*panic));
+    tracing::error!("a request panicked: {}", Error::panicked(&*panic));
     Fault::internal().into_response()
 }
 
