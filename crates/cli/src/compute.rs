@@ -4,7 +4,8 @@ use std::str::FromStr;
 use attend_ops::{Isa, Kernels};
 use candle_core::Device;
 
-use crate::{Error, start_threads};
+use crate::Error;
+use crate::process::{keep_freed_memory, start_threads};
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -40,6 +41,13 @@ pub enum DeviceArg {
 impl ComputeArgs {
     /// Starts the threads and opens the device. Call it once, before anything computes.
     pub fn start(&self) -> Result<(Device, Kernels)> {
+        keep_freed_memory();
+        self.start_to_serve()
+    }
+
+    /// The same for a program that runs for weeks: freed memory goes back to the system after a second, since its
+    /// batches are of all sizes, and the sum of what they had would grow for a long time.
+    pub fn start_to_serve(&self) -> Result<(Device, Kernels)> {
         check_isa()?;
         start_threads(self.threads)?;
         let device = self.device.open()?;

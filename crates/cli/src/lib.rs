@@ -14,7 +14,7 @@ mod version;
 pub use compute::{ComputeArgs, DeviceArg};
 pub use error::{Error, report};
 pub use log::start_log;
-pub use process::{release_memory, start_threads};
+pub use process::release_memory;
 pub use progress::Bars;
 pub use shell::{CompletionsArgs, ManArgs};
 pub use terminal::{Bar, bar, print_line};

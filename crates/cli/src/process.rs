@@ -23,7 +23,7 @@ const FEW_THREADS: usize = 16;
 
 /// Starts the thread pool that all operations share; 0 is one thread for each core. Call it once, before
 /// anything computes.
-pub fn start_threads(count: usize) -> Result<(), Error> {
+pub(crate) fn start_threads(count: usize) -> Result<(), Error> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let most = (THREADS_PER_CORE * cores).max(FEW_THREADS);
     if count > most {
@@ -32,7 +32,6 @@ pub fn start_threads(count: usize) -> Result<(), Error> {
             hint: format!("give at most {most}, or leave it out for one thread on each core"),
         });
     }
-    keep_freed_memory();
     disable_candle_pool();
     rayon::ThreadPoolBuilder::new()
         .num_threads(count)
@@ -46,10 +45,10 @@ pub fn start_threads(count: usize) -> Result<(), Error> {
 
 /// Keeps freed memory for up to a minute instead of a second: a training step allocates again what the last one
 /// freed, and the system clears every page that it has had in between. `MIMALLOC_PURGE_DELAY` in the environment
-/// overrides it.
-fn keep_freed_memory() {
+/// overrides it. Call it before there are threads.
+pub(crate) fn keep_freed_memory() {
     // SAFETY: it takes two numbers and no pointer. It writes, without a lock, what `malloc` reads; no other
-    // thread runs yet, as `start_threads` demands.
+    // thread runs yet, as is demanded.
     unsafe {
         mi_option_set_default(PURGE_DELAY, KEPT.into());
     }

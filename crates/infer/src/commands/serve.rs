@@ -152,7 +152,7 @@ mod with_feature {
 
     pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         let options = args.options()?;
-        let (device, kernels) = args.compute.start()?;
+        let (device, kernels) = args.compute.start_to_serve()?;
         let server = Server::bind(options)?;
         let runs = args.runs.iter();
         let models = runs.map(|run| open(run, args.quantize, &device, kernels));
