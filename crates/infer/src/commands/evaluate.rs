@@ -6,7 +6,7 @@ use attend_infer::{Error, Hypotheses, Result, Translator};
 
 use super::metric_args::MetricArgs;
 use super::model_args::ModelArgs;
-use super::output::{Output, check_apart};
+use super::output::{Output, check_apart, check_writable};
 use super::test_set::{TextFile, check_lines};
 use super::warnings::LengthWarnings;
 use super::{ConstraintArgs, DecodeArgs};
@@ -149,10 +149,7 @@ impl Args {
         if !forbidden.is_empty() {
             translator = translator.forbidding(&forbidden)?;
         }
-        let mut file = match self.output.as_deref() {
-            Some(path) => Some(Output::open(Some(path))?),
-            None => None,
-        };
+        self.output.as_deref().map_or(Ok(()), check_writable)?;
 
         let hypotheses = Hypotheses::of(&translator, &source.lines)?;
         drop(bar);
@@ -161,7 +158,8 @@ impl Args {
             warnings.check(line + 1, *tokens);
         }
         warnings.finish();
-        if let Some(file) = &mut file {
+        if let Some(path) = self.output.as_deref() {
+            let mut file = Output::open(Some(path))?;
             for hypothesis in &hypotheses.lines {
                 file.line(hypothesis)?;
             }

@@ -45,6 +45,18 @@ impl Output {
     }
 }
 
+/// An error if a file cannot be written, before the work that it is for. What it has stays in it.
+pub(super) fn check_writable(path: &Path) -> Result<()> {
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    let opened = File::options().append(true).create(true).open(path);
+    opened.map(drop).map_err(|source| Error::Write {
+        path: path.into(),
+        source,
+    })
+}
+
 /// An error if the output is one of the inputs, which opening it for writing would truncate.
 pub(super) fn check_apart<'a>(
     output: Option<&Path>,

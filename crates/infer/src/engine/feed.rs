@@ -7,7 +7,7 @@ use super::queue::{Client, Job, Queue};
 use crate::search::{Feed, Found, Group};
 use crate::{Error, Result};
 
-/// The parts of the room of which a sentence takes at most one.
+/// The parts of the room of which a sentence takes at most one, and one is left for clients that have none in it.
 const PARTS: usize = 4;
 
 /// Gives what waits in a queue to a search.
@@ -43,6 +43,7 @@ impl<'q> Live<'q> {
     pub(super) fn fail(self, error: Error) {
         let mut error = Some(error);
         for Entered { number, client } in self.entered.into_values() {
+            client.leave();
             let outcome = match error.take_if(|_| self.alone) {
                 Some(error) => Outcome::Failed(error),
                 None => Outcome::Again,
@@ -83,16 +84,18 @@ impl Feed for Live<'_> {
             }
             if let Some(job) = self.queue.next_alone() {
                 self.alone = true;
+                job.client.enter();
                 return Some(Ok(self.enter(vec![job])));
             }
         }
-        let most = (self.room / PARTS).max(1);
-        let jobs = self.queue.next_group(free.min(self.room), most);
+        let part = (self.room / PARTS).max(1);
+        let jobs = self.queue.next_group(free.min(self.room), part);
         (!jobs.is_empty()).then(|| Ok(self.enter(jobs)))
     }
 
     fn done(&mut self, number: usize, found: Vec<Found>) -> Result<()> {
         if let Some(Entered { number, client }) = self.entered.remove(&number) {
+            client.leave();
             let _ = client.answers.send((number, Outcome::Found(found)));
         }
         Ok(())
@@ -101,8 +104,8 @@ impl Feed for Live<'_> {
     fn is_cancelled(&mut self, number: usize) -> bool {
         let entered = self.entered.get(&number);
         let cancelled = entered.is_none_or(|entered| entered.client.has_given_up());
-        if cancelled {
-            self.entered.remove(&number);
+        if cancelled && let Some(entered) = self.entered.remove(&number) {
+            entered.client.leave();
         }
         cancelled
     }

@@ -1,13 +1,13 @@
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::{Answers, Sentence};
 
 /// What waits for the search.
 ///
-/// Whoever asks for many sentences has one of them enter, then it is the turn of the next who asks. So a document does
-/// not hold up a sentence.
+/// Whoever asks for many sentences has one of them enter, then it is the turn of the next who asks. A part of the room
+/// is kept for those who have nothing in the batch. So a document does not hold up a sentence.
 #[derive(Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
@@ -34,9 +34,23 @@ pub(super) struct Job {
 pub(super) struct Client {
     pub(super) answers: Answers,
     given_up: Arc<AtomicBool>,
+    /// How many of its sentences are in the batch.
+    entered: Arc<AtomicUsize>,
 }
 
 impl Client {
+    pub(super) fn enter(&self) {
+        self.entered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn leave(&self) {
+        self.entered.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn is_in_batch(&self) -> bool {
+        self.entered.load(Ordering::Relaxed) > 0
+    }
+
     pub(super) fn has_given_up(&self) -> bool {
         self.given_up.load(Ordering::Relaxed)
     }
@@ -48,6 +62,7 @@ pub(super) type Call = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 pub(super) struct Ticket {
     given_up: Arc<AtomicBool>,
+    entered: Arc<AtomicUsize>,
 }
 
 impl Drop for Ticket {
@@ -63,6 +78,7 @@ impl Job {
             client: Client {
                 answers,
                 given_up: ticket.given_up.clone(),
+                entered: ticket.entered.clone(),
             },
         }
     }
@@ -134,30 +150,40 @@ impl Queue {
         state.alone.pop_front()
     }
 
-    /// The sentences whose turn it is, which together take at most `free` of the room. None takes more than `most`, so
-    /// that short ones can enter while long ones are searched.
-    pub(super) fn next_group(&self, free: usize, most: usize) -> Vec<Job> {
+    /// The sentences whose turn it is, which together take at most `free` of the room. None takes more than `part` of
+    /// it, so that short ones can enter while long ones are searched; and as much is left for clients that have nothing
+    /// in the batch.
+    pub(super) fn next_group(&self, free: usize, part: usize) -> Vec<Job> {
         let mut state = self.lock();
         let mut left = free;
-        let mut group = Vec::new();
+        let mut group: Vec<Job> = Vec::new();
+        let mut later = VecDeque::new();
         while let Some(mut jobs) = state.turns.pop_front() {
             // Who gives up gives up all.
             let Some(first) = jobs.front_mut().filter(|job| !job.client.has_given_up()) else {
                 continue;
             };
             let cost = &mut first.sentence.search.cost;
-            *cost = (*cost).min(most);
+            *cost = (*cost).min(part);
             let cost = *cost;
-            if cost > left {
-                state.turns.push_front(jobs);
+            let is_new = !first.client.is_in_batch();
+            if cost > left && is_new {
+                state.turns.push_front(jobs); // nobody goes before it
                 break;
             }
+            if !is_new && cost + part > left {
+                later.push_back(jobs);
+                continue;
+            }
             left -= cost;
+            first.client.enter();
             group.extend(jobs.pop_front());
             if !jobs.is_empty() {
                 state.turns.push_back(jobs);
             }
         }
+        later.append(&mut state.turns);
+        state.turns = later;
         group
     }
 }

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -193,34 +193,48 @@ fn a_long_search_holds_up_no_short_one_and_can_be_given_up() {
 fn whoever_asks_for_many_does_not_hold_up_who_asks_for_one() {
     let queue = Queue::default();
     let (answers, _outcomes) = channel();
-    let ticket = Ticket::default();
-    let jobs = |numbers: &[usize]| {
+    let jobs = |ticket: &Ticket, numbers: &[usize]| -> VecDeque<Job> {
         let jobs = numbers.iter().map(|&number| {
             let sentence = Sentence {
                 number,
                 tokens: vec![0],
                 search: Search {
-                    cost: 10,
+                    cost: 99,
                     ..a_search(number, 1)
                 },
             };
-            Job::new(sentence, answers.clone(), &ticket)
+            Job::new(sentence, answers.clone(), ticket)
         });
         jobs.collect()
     };
-    queue.push(jobs(&[1, 2, 3, 4]));
-    queue.push(jobs(&[10]));
-    queue.push(jobs(&[20, 21]));
+    let tickets = [(); 3].map(|()| Ticket::default());
+    queue.push(jobs(&tickets[0], &[1, 2, 3, 4]));
+    queue.push(jobs(&tickets[1], &[10]));
+    queue.push(jobs(&tickets[2], &[20, 21]));
     assert_eq!(queue.len(), 7);
-    let order = |free| -> Vec<usize> {
-        let group = queue.next_group(free, 10);
-        group.iter().map(|job| job.sentence.number).collect()
-    };
-    assert!(order(9).is_empty());
-    assert_eq!(order(29), [1, 10]);
-    assert_eq!(order(1000), [20, 2, 21, 3, 4]);
-    queue.push(jobs(&[5, 6]));
-    drop(ticket);
+    // Each takes 10 of the room.
+    let numbers =
+        |group: &[Job]| -> Vec<usize> { group.iter().map(|job| job.sentence.number).collect() };
+    assert!(queue.next_group(9, 10).is_empty());
+    let first = queue.next_group(29, 10);
+    assert_eq!(numbers(&first), [1, 10]);
+    // 10 are left for who has nothing in the batch.
+    let second = queue.next_group(35, 10);
+    assert_eq!(numbers(&second), [20, 2]);
+    assert!(queue.next_group(15, 10).is_empty());
+    queue.push(jobs(&Ticket::default(), &[5]));
+    assert!(
+        queue.next_group(15, 10).is_empty(),
+        "who asked for 5 has given up"
+    );
+    let ticket = Ticket::default();
+    queue.push(jobs(&ticket, &[6, 7]));
+    assert_eq!(numbers(&queue.next_group(15, 10)), [6]);
+    // Who has nothing in it any more is new.
+    first[0].client.leave();
+    second[1].client.leave();
+    assert_eq!(numbers(&queue.next_group(10, 10)), [3]);
+    drop((ticket, tickets));
     assert!(queue.next_group(1000, 10).is_empty(), "nobody waits");
     assert_eq!(queue.len(), 0);
 }

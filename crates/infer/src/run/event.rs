@@ -31,11 +31,13 @@ pub struct Step {
     /// Counted from 1.
     pub epoch: u64,
     /// Cross-entropy per target token, with label smoothing. That of a validation is without.
+    #[serde(deserialize_with = "number_or_nan")]
     pub loss: f64,
     #[serde(default)]
     pub label_smoothing: f32,
     pub learning_rate: f64,
     /// Norm of the last gradient, before clipping.
+    #[serde(deserialize_with = "number_or_nan")]
     pub gradient_norm: f64,
     /// Target tokens since the last line.
     pub tokens: u64,

@@ -25,6 +25,8 @@ pub struct TextAnswer {
     pub cut: bool,
     /// Whether a sentence ended in a loop.
     pub repeats: bool,
+    /// Whether a sentence was too long for the model, so that only its beginning was translated.
+    pub truncated: bool,
     /// Translations of the glossary that it does not have, although it should.
     pub missing_terms: Vec<String>,
     /// A tag that had no beginning or no end on its line, and was repaired.

@@ -69,7 +69,9 @@ impl Catalogue {
             Some(source) if source.eq_ignore_ascii_case("auto") => {
                 let target = choice.target.as_deref();
                 let candidates = self.models.iter().filter(|model| {
-                    target.is_none_or(|target| language::same(&model.target, target))
+                    let name = choice.model.as_ref();
+                    name.is_none_or(|name| *name == model.name)
+                        && target.is_none_or(|target| language::same(&model.target, target))
                 });
                 let codes: Vec<&str> = candidates.map(|model| &*model.source).collect();
                 language::detect(text, &codes)

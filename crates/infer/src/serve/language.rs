@@ -33,7 +33,9 @@ const CODES: &[(&str, &str)] = &[
 /// The languages of these codes that a text may be in, the likeliest first. If nothing tells, it is the first code,
 /// with a confidence of 0.
 pub fn detect(text: &str, codes: &[&str]) -> Vec<Detected> {
-    let known: Vec<Lang> = codes.iter().filter_map(|code| lang(code)).collect();
+    let mut known: Vec<Lang> = codes.iter().filter_map(|code| lang(code)).collect();
+    known.sort_by_key(|lang| lang.code());
+    known.dedup();
     let of = |detector: Detector| {
         let info = detector.detect(text)?;
         let code = codes.iter().find(|code| lang(code) == Some(info.lang()))?;
@@ -122,6 +124,8 @@ mod tests {
         let other = detect("это русский текст о собаках", &["en"]);
         assert_eq!((other[0].confidence, &*other[0].language), (0.0, "en"));
         assert_eq!(detect("text", &["xx"])[0].language, "xx");
+        let german = detect("zwei Hunde spielen im Schnee", &["en", "en"]);
+        assert_eq!(german[0].confidence, 0.0);
     }
 
     #[test]

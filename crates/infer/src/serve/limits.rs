@@ -1,3 +1,5 @@
+use std::ops::RangeInclusive;
+
 use super::{Ask, Texts};
 use crate::{DecodeConfig, Error, Result};
 
@@ -37,8 +39,26 @@ impl Limits {
     ) -> Result<()> {
         refuse_above("decode.beam", decode.beam, self.beam.max(own.beam))?;
         refuse_above("n_best", ask.n_best, self.beam.max(own.beam))?;
-        refuse_above("decode.max_length", decode.max_length, own.max_length)
+        refuse_above("decode.max_length", decode.max_length, own.max_length)?;
+        // Memory grows with the length of translations, which these would make long.
+        let ratio = [own.max_length_ratio, decode.max_length_ratio];
+        refuse_outside("decode.max_length_ratio", ratio[1], 0.0..=ratio[0])?;
+        // Beyond these, scores are not finite.
+        refuse_outside("decode.length_penalty", decode.length_penalty, -10.0..=10.0)?;
+        let penalty = decode.repetition_penalty;
+        refuse_outside("decode.repetition_penalty", penalty, 0.01..=100.0)
     }
+}
+
+fn refuse_outside(what: &str, asked: f32, range: RangeInclusive<f32>) -> Result<()> {
+    if range.contains(&asked) {
+        return Ok(());
+    }
+    let (least, most) = range.into_inner();
+    Err(Error::Usage {
+        message: format!("{what}: is {asked}"),
+        hint: format!("this server takes {least} to {most}"),
+    })
 }
 
 fn refuse_above(what: &str, asked: usize, most: usize) -> Result<()> {

@@ -90,6 +90,12 @@ impl Served {
                 hint: "give a prefix with one text of one line".into(),
             });
         }
+        if prefix.is_some() && (ask.format == Format::Html || !ask.protect.is_empty()) {
+            return Err(Error::Usage {
+                message: "prefix: what is put back could change it".into(),
+                hint: "give a prefix without format \"html\" and without protect".into(),
+            });
+        }
         let translator = self.translator(&decode, ask, observer)?;
         let glossary = Glossary::new(&ask.glossary)?;
         let terms = |text: &str| glossary.terms_for(text);
@@ -120,7 +126,7 @@ impl Served {
         let translations = translator.translate_requests(&requests)?;
         let aligner = self.aligner(ask)?;
         let translated = document.finish(&translations, &*aligner)?;
-        let mut texts = put_together(ask, &lines, translated);
+        let mut texts = put_together(ask, &lines, translated, decode.max_source_length);
         if observer.is_cancelled() {
             return Err(Error::Cancelled);
         }
@@ -282,7 +288,12 @@ impl Served {
 }
 
 /// The translations of texts, from those of their lines.
-fn put_together(ask: &Ask, lines: &[TextLine], translated: Vec<Translated>) -> Vec<TextAnswer> {
+fn put_together(
+    ask: &Ask,
+    lines: &[TextLine],
+    translated: Vec<Translated>,
+    max_source_length: usize,
+) -> Vec<TextAnswer> {
     let mut texts: Vec<TextAnswer> = ask
         .text
         .as_slice()
@@ -308,6 +319,7 @@ fn put_together(ask: &Ask, lines: &[TextLine], translated: Vec<Translated>) -> V
         pieces[line.text] += translated.pieces;
         text.cut |= translated.cut;
         text.repeats |= translated.repeats;
+        text.truncated |= translated.source_tokens > max_source_length;
         for term in translated.missing_terms {
             if !text.missing_terms.contains(&term) {
                 text.missing_terms.push(term);

@@ -313,6 +313,18 @@ fn what_cannot_be_done_is_refused_with_a_hint() {
             "decode.beam: 17 is more than",
         ),
         (
+            json!({"text": "a", "decode": {"max_length_ratio": 4.0}}),
+            "decode.max_length_ratio: is 4",
+        ),
+        (
+            json!({"text": "a", "decode": {"repetition_penalty": 1e-38}}),
+            "decode.repetition_penalty: is",
+        ),
+        (
+            json!({"text": "a 5", "prefix": "b", "protect": ["numbers"]}),
+            "prefix: what is put back could change it",
+        ),
+        (
             json!({"text": "a", "decode": {"max_length": 31}}),
             "decode.max_length: 31",
         ),

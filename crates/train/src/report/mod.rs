@@ -43,8 +43,14 @@ pub fn write_report(
     kernels: Kernels,
 ) -> Result<PathBuf> {
     let run = RunFolder::new(folder);
-    if !folder.is_dir() || !run.is_used()? {
-        return Err(Error::no_checkpoint(folder));
+    // The folder of a checkpoint has a config, too, but no log.
+    if !folder.is_dir() || !run.is_used()? || run.event_log()?.is_none() {
+        let message = format!(
+            "{} is not the folder of a run: it has no config.toml, or no metrics.jsonl",
+            folder.display()
+        );
+        let hint = "give the folder that `out` of a config names; `train ls` lists runs";
+        return Err(Error::usage(message, hint));
     }
     let path = output.map_or_else(|| run.report_path(), Path::to_path_buf);
     let extension = path.extension().unwrap_or_default().to_ascii_lowercase();

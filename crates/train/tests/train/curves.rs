@@ -140,12 +140,10 @@ fn what_cannot_be_drawn_is_an_error_and_nothing_is_written() {
         refuses_and_leaves(&tiny, &arguments, error, hint);
         assert!(!tiny.path("x.svg").exists());
     }
-    refuses_and_leaves(
-        &tiny,
-        &["report", "empty"],
-        "`empty` has no checkpoint",
-        "train run",
-    );
+    for folder in ["empty", "run/best", "no-such"] {
+        let error = format!("{folder} is not the folder of a run");
+        refuses_and_leaves(&tiny, &["report", folder], &error, "train ls");
+    }
     let arguments = ["report", "run", "-o", "report.txt"];
     refuses_and_leaves(&tiny, &arguments, "report.txt: not an .html file", ".html");
     assert_eq!(tiny.read("run/metrics.jsonl"), before);

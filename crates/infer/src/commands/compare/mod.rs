@@ -8,9 +8,9 @@ use attend_infer::metrics::{self, Bootstrap, MetricChoice, Randomization};
 use attend_infer::{Error, Result};
 
 use super::metric_args::{MetricArgs, ordered};
-use super::output::{Output, check_apart};
+use super::output::{Output, check_apart, check_writable};
 use super::test_set::{TextFile, check_lines};
-use systems::{Candidate, Saver};
+use systems::{Candidate, Saver, is_model};
 
 /// Compare systems on a test set: scores, whether they differ by more than chance, and where they differ.
 ///
@@ -111,10 +111,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     check_lines(references.iter().chain(&source).chain(files))?;
     let saver = args.save_translations.as_deref().map(Saver::new);
     let saver = saver.transpose()?;
-    let mut page = match args.output.as_deref() {
-        Some(path) => Some(Output::open(Some(path))?),
-        None => None,
-    };
+    args.output.as_deref().map_or(Ok(()), check_writable)?;
 
     let (device, kernels) = args.compute.start()?;
     let mut systems = Vec::new();
@@ -131,7 +128,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         references: references.into_iter().map(|file| file.lines).collect(),
     };
     let comparison = compare(&systems, &test_set, &args.options())?;
-    if let Some(page) = &mut page {
+    if let Some(path) = args.output.as_deref() {
+        let mut page = Output::open(Some(path))?;
         page.line(comparison.html().trim_end())?;
         page.flush()?;
     }
@@ -153,8 +151,8 @@ impl Args {
                     .into(),
             });
         }
-        let is_model = |path: &&PathBuf| systems::is_model(path);
-        if let (None, Some(model)) = (&self.source, self.systems.iter().find(is_model)) {
+        let mut models = self.systems.iter().filter(|path| is_model(path));
+        if let (None, Some(model)) = (&self.source, models.next()) {
             return Err(Error::Usage {
                 message: format!("{} is a model, but there is no --src", model.display()),
                 hint: "give the source sentences with --src".into(),
@@ -166,8 +164,19 @@ impl Args {
                 hint: "give -o the name of a file, such as compare.html".into(),
             });
         }
-        let inputs = self.systems.iter().chain(&self.source);
-        check_apart(self.output.as_deref(), inputs.chain(&self.references))
+        let inputs = || {
+            self.systems
+                .iter()
+                .chain(&self.source)
+                .chain(&self.references)
+        };
+        if let Some(folder) = &self.save_translations {
+            for (number, system) in (1..).zip(&self.systems).filter(|(_, it)| is_model(it)) {
+                let saved = Saver::path(folder, number, system);
+                check_apart(Some(&saved), inputs())?;
+            }
+        }
+        check_apart(self.output.as_deref(), inputs())
     }
 
     fn options(&self) -> CompareOptions {

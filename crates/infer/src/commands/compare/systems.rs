@@ -87,11 +87,16 @@ impl<'a> Saver<'a> {
         Ok(Self(folder))
     }
 
+    /// The file of a system.
+    pub(super) fn path(folder: &Path, number: usize, system: &Path) -> PathBuf {
+        let name = system.file_name();
+        let name = name.map_or("model".into(), |name| name.to_string_lossy());
+        folder.join(format!("{number}-{name}.txt"))
+    }
+
     /// Writes the translations of a system, counted from 1: `2-base.txt`.
     pub(super) fn save(&self, number: usize, system: &System) -> Result<()> {
-        let name = Path::new(&system.name).file_name();
-        let name = name.map_or("model".into(), |name| name.to_string_lossy());
-        let path = self.0.join(format!("{number}-{name}.txt"));
+        let path = Self::path(self.0, number, Path::new(&system.name));
         let mut file = Output::open(Some(&path))?;
         for line in &system.lines {
             file.line(line)?;

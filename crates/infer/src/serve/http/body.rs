@@ -66,6 +66,15 @@ pub(super) fn require_json(headers: &HeaderMap) -> Result<(), Fault> {
     }
 }
 
+/// What a JSON object says. A list would be taken for the values of its fields.
+pub(super) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
+    match bytes.trim_ascii_start().first() {
+        Some(b'{') => parse(bytes),
+        _ => Err(Fault::bad("the body is not a JSON object")
+            .with_hint("the document at /openapi.json says what is expected")),
+    }
+}
+
 /// What a JSON document says.
 pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
     let text = utf8(bytes)?;

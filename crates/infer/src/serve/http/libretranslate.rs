@@ -40,7 +40,8 @@ pub(super) async fn translate(
 ) -> Result<Response, Fault> {
     let key = bearer(request.headers()).map(String::from);
     let (ask, is_json): (TranslateAsk, bool) = fields(request, &app.options).await?;
-    check_key(&app, ask.api_key.clone().or(key))?;
+    let own = ask.api_key.clone().filter(|it| !it.is_empty());
+    check_key(&app, own.or(key))?;
     let asked = Asked::new(ask, is_json, &app.catalogue)?;
     let characters = asked.texts.characters();
     let catalogue = app.catalogue.clone();
@@ -64,7 +65,7 @@ pub(super) async fn detect(
 ) -> Result<Response, Fault> {
     let key = bearer(request.headers()).map(String::from);
     let (ask, is_json): (DetectAsk, bool) = fields(request, &app.options).await?;
-    check_key(&app, ask.api_key.or(key))?;
+    check_key(&app, ask.api_key.filter(|it| !it.is_empty()).or(key))?;
     let texts = texts(ask.q, is_json)?;
     app.catalogue.limits().check_texts(&texts)?;
     let models = app.catalogue.models().iter();

@@ -20,6 +20,15 @@ pub(super) fn narrow(schemas: &mut Map<String, Value>, catalogue: &Catalogue) {
         decode["properties"]["beam"]["maximum"] = beam.into();
         let longest = models().map(|model| model.decode().max_length).max();
         decode["properties"]["max_length"]["maximum"] = longest.into();
+        let ratio = models().map(|model| model.decode().max_length_ratio);
+        decode["properties"]["max_length_ratio"]["maximum"] = ratio.fold(0.0, f32::max).into();
+        for (key, least, most) in [
+            ("length_penalty", -10.0, 10.0),
+            ("repetition_penalty", 0.01, 100.0),
+        ] {
+            decode["properties"][key]["minimum"] = least.into();
+            decode["properties"][key]["maximum"] = most.into();
+        }
     }
     let (all, one) = (limits.texts, limits.characters);
     let text = json!({"type": "string", "maxLength": one});

@@ -6,7 +6,7 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::body::{parse, read, require_json};
+use super::body::{parse_object, read, require_json};
 use super::keys::bearer;
 use super::reply::{Work, ok, translated};
 use super::{App, Fault};
@@ -87,7 +87,7 @@ pub(super) async fn translate(
 ) -> Result<Response, Fault> {
     check_key(&app, request.headers())?;
     require_json(request.headers())?;
-    let ask: Ask = parse(&read(request, &app.options).await?)?;
+    let ask: Ask = parse_object(&read(request, &app.options).await?)?;
     app.catalogue.limits().check_texts(&ask.text)?;
     let characters = ask.text.characters();
     let catalogue = app.catalogue.clone();
@@ -105,7 +105,7 @@ pub(super) async fn alternatives(
 ) -> Result<Response, Fault> {
     check_key(&app, request.headers())?;
     require_json(request.headers())?;
-    let ask: AlternativesAsk = parse(&read(request, &app.options).await?)?;
+    let ask: AlternativesAsk = parse_object(&read(request, &app.options).await?)?;
     let text = Texts::One(ask.text.clone());
     app.catalogue.limits().check_texts(&text)?;
     let characters = text.characters();
