@@ -40,7 +40,8 @@ pub struct Ask {
     /// Whether to give the attention of each token to the source.
     #[serde(default)]
     pub attention: bool,
-    /// Whole words that the translation begins with. Only with one text of one line, which is not split then.
+    /// Whole words that the translation begins with. Only with one text of one line, which is not split into sentences
+    /// then, and neither with HTML nor with `protect`.
     #[serde(default)]
     pub prefix: Option<String>,
     /// Terms and their translations: where a sentence has the term, its translation has the other.
