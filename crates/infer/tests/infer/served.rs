@@ -111,6 +111,12 @@ fn lines_and_line_breaks_of_a_text_are_kept() {
     assert_eq!(places.collect::<Vec<_>>(), [0, 2, 3]);
     let empty = catalogue.translate(&ask(json!({"text": ""})), &()).unwrap();
     assert_eq!(texts(&empty), [""]);
+    // One character of 1,200 code points cannot be split, so that only its beginning is translated.
+    let giant = format!("a dog\ne{}", "\u{301}".repeat(1200));
+    let giant = catalogue
+        .translate(&ask(json!({"text": giant})), &())
+        .unwrap();
+    assert!(giant.translations[0].truncated && !whole.translations[0].truncated);
     assert!(empty.translations[0].sentences.is_empty());
     let none = catalogue.translate(&ask(json!({"text": []})), &()).unwrap();
     assert!(none.translations.is_empty());

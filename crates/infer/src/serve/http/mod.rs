@@ -13,31 +13,23 @@
 //! | `keys` | who may ask |
 //! | `gate` | how many are translated at once, and how many wait |
 //! | `body` | reads the body of a request |
-//! | `fields` | the fields of forms, query strings and JSON |
 //! | `v1` | `/v1/models`, `/v1/translate` and `/v1/alternatives` |
-//! | `libretranslate` | the paths of LibreTranslate |
-//! | `asked` | what `POST /translate` asks for, and its answer |
+//! | `libretranslate/` | the paths of LibreTranslate |
 //! | `reply`, `fault` | answers: what was asked for, and why not |
-//! | `alternates` | other translations of a whole text |
-//! | `openapi` | the document that describes all this |
-//! | `narrow` | what this server accepts, where its types would accept more |
+//! | `openapi/` | the document that describes all this |
 //! | `metrics` | what `GET /metrics` tells |
 //! | `assets` | the files of the page |
 
 mod access;
-mod alternates;
 mod app;
-mod asked;
 mod assets;
 mod body;
 mod fault;
-mod fields;
 mod gate;
 mod guard;
 mod keys;
 mod libretranslate;
 mod metrics;
-mod narrow;
 mod openapi;
 mod options;
 mod reply;

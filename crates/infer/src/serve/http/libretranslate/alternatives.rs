@@ -2,7 +2,7 @@ use crate::serve::TextAnswer;
 
 /// Other translations of a text, at most `count`, all different: the nth has the nth best translation of each sentence,
 /// or the last that there is.
-pub(super) fn alternates(answer: &TextAnswer, count: usize) -> Vec<String> {
+pub(super) fn alternatives(answer: &TextAnswer, count: usize) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let ranks = answer.sentences.iter().filter_map(|it| it.n_best.as_ref());
     let ranks = ranks.map(Vec::len).max().unwrap_or(0);
@@ -64,8 +64,8 @@ mod tests {
             ],
             ..TextAnswer::default()
         };
-        assert_eq!(alternates(&answer, 9), ["a.\n  b. ", "x.\n  B. "]);
-        assert_eq!(alternates(&answer, 1), ["a.\n  b. "]);
-        assert!(alternates(&TextAnswer::default(), 3).is_empty());
+        assert_eq!(alternatives(&answer, 9), ["a.\n  b. ", "x.\n  B. "]);
+        assert_eq!(alternatives(&answer, 1), ["a.\n  b. "]);
+        assert!(alternatives(&TextAnswer::default(), 3).is_empty());
     }
 }

@@ -1,17 +1,18 @@
 //! The OpenAPI document of a server, from the types that its answers are made of.
 
+mod narrow;
+
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use super::Options;
-use super::asked::{TranslateAnswer, TranslateAsk};
 use super::fault::ErrorAnswer;
-use super::libretranslate::{DetectAsk, LanguageAnswer};
-use super::narrow::narrow;
+use super::libretranslate::{DetectAsk, LanguageAnswer, TranslateAnswer, TranslateAsk};
 use super::v1::ModelsAnswer;
 use crate::serve::language::Detected;
 use crate::serve::{AlternativesAnswer, AlternativesAsk, Answer, Ask, Catalogue};
+use narrow::narrow;
 
 struct Operation {
     path: &'static str,

@@ -6,7 +6,7 @@ use axum::http::Request;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::body::{is_json, media_type, parse, read, utf8, with_integers};
+use super::super::body::{is_json, media_type, parse, read, utf8, with_integers};
 use super::{Fault, Options};
 
 /// The fields, and whether they came as JSON. Without JSON they are those of the query string and of the form, which

@@ -1,4 +1,14 @@
 //! The paths of LibreTranslate, with its answers and its errors, for the clients that exist for it.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `fields` | the fields of forms, query strings and JSON |
+//! | `asked` | what `POST /translate` asks for, and its answer |
+//! | `alternatives` | other translations of a whole text |
+
+mod alternatives;
+mod asked;
+mod fields;
 
 use std::sync::Arc;
 
@@ -8,14 +18,15 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::asked::{Asked, TranslateAsk, texts};
-use super::fields::fields;
 use super::keys::bearer;
 use super::reply::{Work, ok, translated};
 use super::v1::written;
 use super::{App, Fault, Options};
 use crate::serve::Texts;
 use crate::serve::language::{detect as detect_language, name};
+use asked::{Asked, texts};
+pub(super) use asked::{TranslateAnswer, TranslateAsk};
+use fields::fields;
 
 /// What is asked of `POST /detect`.
 #[derive(Deserialize, JsonSchema)]

@@ -2,7 +2,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Fault;
-use super::alternates::alternates;
+use super::alternatives::alternatives as alternatives_of;
 use crate::document::Format;
 use crate::serve::language::{Detected, detect, name, same};
 use crate::serve::{Ask, Catalogue, Choice, Texts};
@@ -10,7 +10,7 @@ use crate::{Observer, Result as OurResult};
 
 /// What is asked of `POST /translate`.
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct TranslateAsk {
+pub(in super::super) struct TranslateAsk {
     /// One text or, in JSON, several.
     #[schemars(required)]
     q: Option<Texts>,
@@ -38,7 +38,7 @@ enum Count {
 
 /// What `POST /translate` answers: lists, if `q` is a list.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct TranslateAnswer {
+pub(in super::super) struct TranslateAnswer {
     #[serde(rename = "translatedText")]
     translated: OneOrMany<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,7 +162,7 @@ impl Asked {
             let translation = answer.map_or(text, |answer| &answer.text);
             translations.push(translation.clone());
             let found = answer.filter(|_| wanted);
-            let found = found.map(|answer| alternates(answer, self.alternatives));
+            let found = found.map(|answer| alternatives_of(answer, self.alternatives));
             others.push(found.unwrap_or_default());
         }
         let many = matches!(self.texts, Texts::Many(_));
