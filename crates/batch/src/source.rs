@@ -1,13 +1,27 @@
 use std::ops::Range;
 
-use crate::{Packed, Segments};
+use crate::{Packed, PictureShape, Pictures, Segments};
+
+/// What the sources of a model are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SourceShape {
+    /// Sentences of token ids.
+    #[default]
+    Text,
+    /// Pictures of this size.
+    Pictures(PictureShape),
+    /// Sequences of this many features in a row.
+    Features { width: usize },
+}
 
 /// What an encoder reads.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// Sentences, as token ids.
     Tokens(Packed),
-    /// Sequences of feature vectors, such as the regions of a picture. They have no vocabulary.
+    /// Pictures of one size. They have no vocabulary.
+    Pictures(Pictures),
+    /// Sequences of feature vectors, such as the frames of speech. They have no vocabulary.
     Features(Features),
 }
 
@@ -35,25 +49,43 @@ impl Features {
 }
 
 impl Source {
+    /// The sequences. A picture is a sequence of length 1.
     pub fn segments(&self) -> &Segments {
         match self {
             Source::Tokens(tokens) => &tokens.segments,
+            Source::Pictures(pictures) => &pictures.segments,
             Source::Features(features) => &features.segments,
+        }
+    }
+
+    /// What these sources are.
+    pub fn shape(&self) -> SourceShape {
+        match self {
+            Source::Tokens(_) => SourceShape::Text,
+            Source::Pictures(pictures) => SourceShape::Pictures(pictures.shape),
+            Source::Features(features) => SourceShape::Features {
+                width: features.width,
+            },
         }
     }
 
     /// Some of the sequences, in their order.
     pub fn part(&self, sequences: Range<usize>) -> Self {
-        let lengths = self.segments().lengths()[sequences.clone()].iter().copied();
         match self {
             Source::Tokens(tokens) => Source::Tokens(tokens.part(sequences)),
+            Source::Pictures(pictures) => {
+                let size = pictures.shape.values();
+                let values = &pictures.values[sequences.start * size..sequences.end * size];
+                Source::Pictures(Pictures::new(values.to_vec(), pictures.shape))
+            }
             Source::Features(features) => {
+                let lengths = features.segments.lengths()[sequences.clone()].iter();
                 let ranges = sequences.map(|i| features.segments.range(i));
                 let rows = ranges.flat_map(|rows| {
                     features.values[rows.start * features.width..rows.end * features.width].iter()
                 });
                 let values = rows.copied().collect();
-                Source::Features(Features::new(values, features.width, lengths))
+                Source::Features(Features::new(values, features.width, lengths.copied()))
             }
         }
     }
@@ -74,10 +106,19 @@ mod tests {
         let tokens = Source::from(Packed::of_sentences([vec![1, 2], vec![3], vec![4, 5, 6]]));
         let part = Source::from(Packed::of_sentences([vec![3], vec![4, 5, 6]]));
         assert_eq!(tokens.part(1..3), part);
-        let values = (0..12).map(|x| x as f32).collect();
-        let features = Source::Features(Features::new(values, 2, [2, 1, 3]));
+        let values: Vec<f32> = (0..12).map(|x| x as f32).collect();
+        let features = Source::Features(Features::new(values.clone(), 2, [2, 1, 3]));
         let part = Source::Features(Features::new(vec![4.0, 5.0], 2, [1]));
         assert_eq!(features.part(1..2), part);
         assert_eq!(features.part(0..3), features);
+        let shape = PictureShape {
+            height: 2,
+            width: 2,
+            channels: 1,
+        };
+        let pictures = Source::Pictures(Pictures::new(values, shape));
+        let part = Source::Pictures(Pictures::new(vec![4.0, 5.0, 6.0, 7.0], shape));
+        assert_eq!(pictures.part(1..2), part);
+        assert_eq!(pictures.segments().count(), 3);
     }
 }

@@ -1,3 +1,4 @@
+use attend_batch::SourceShape;
 use attend_config::{ConfigError, check_ranges};
 use candle_core::{Device, Tensor};
 use schemars::JsonSchema;
@@ -92,6 +93,15 @@ impl ModelConfig {
             ModelConfig::Transformer(config) => config.d_model,
             ModelConfig::Recurrent(config) => config.d_hidden,
             ModelConfig::Snail(config) => config.d_model,
+        }
+    }
+
+    /// What the sources of the model are.
+    pub fn source(&self) -> SourceShape {
+        match self {
+            ModelConfig::Transformer(_) | ModelConfig::Recurrent(_) | ModelConfig::Snail(_) => {
+                SourceShape::Text
+            }
         }
     }
 

@@ -83,6 +83,7 @@ fn without_bias(weight: Weight) -> Linear {
 pub(crate) fn tokens(source: &Source) -> Result<&Packed> {
     match source {
         Source::Tokens(tokens) => Ok(tokens),
+        Source::Pictures(_) => bail!("this model reads token ids, not pictures"),
         Source::Features(features) => bail!(
             "this model reads token ids, not rows of {} features",
             features.width

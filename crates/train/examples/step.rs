@@ -121,7 +121,7 @@ fn print_batches(config: &Path, count: usize, overrides: &[String]) -> Result<()
             source: sentences(source),
             target: sentences(&batch.target),
         }),
-        Source::Features(_) => bail!("only text can be printed"),
+        Source::Pictures(_) | Source::Features(_) => bail!("only text can be printed"),
     };
     for _ in 0..count {
         let (batch, _) = batches.next_batch(0)?;
