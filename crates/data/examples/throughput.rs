@@ -3,6 +3,7 @@
 //! Both use all cores, in turns, in one process. Preparing reads PREFIX.en and PREFIX.de, checks and encodes them, and
 //! writes the cache; the bare call gets its lines from memory, and its result is dropped.
 
+use attend_batch::SourceShape;
 use attend_data::{
     BadLines, Batches, Cache, CleanConfig, Cleaner, Corpus, Dataset, HeldOut, Mixture, Paths,
     Position, Result, Sampling, TextSource, TokenizerConfig, Tokenizers,
@@ -52,6 +53,7 @@ fn main() -> Result<()> {
     let bare = tokenizers::Tokenizer::from_bytes(json).expect("a tokenizer");
     let cleaner = Cleaner::new(&CleanConfig::default(), "en", "de", 256, HeldOut::new())?;
     let text = TextSource {
+        source: SourceShape::Text,
         inputs,
         tag: None,
         bad_lines: BadLines::Error,

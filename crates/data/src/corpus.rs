@@ -1,6 +1,6 @@
 //! All sentence pairs of a corpus, in memory.
 
-use crate::{Error, Input, Paths, Progress, Result};
+use crate::{Error, Input, Paths, Progress, Result, SourceKind};
 use std::path::Path;
 
 const REPORTED: usize = 1024; // pairs between two reports of progress
@@ -23,11 +23,16 @@ impl Corpus {
         target: &str,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        Self::read_inputs(&paths.resolve(source, target)?, progress)
+        let inputs = paths.resolve(source, target)?;
+        Self::read_inputs(&inputs, SourceKind::Text, progress)
     }
 
-    /// The same for files that were found.
-    pub fn read_inputs(inputs: &[Input], progress: &dyn Progress) -> Result<Self> {
+    /// The same for files that were found. Sources of another kind than text are paths.
+    pub fn read_inputs(
+        inputs: &[Input],
+        kind: SourceKind,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let mut corpus = Self {
             source: Vec::new(),
             target: Vec::new(),
@@ -36,7 +41,7 @@ impl Corpus {
             let files = input.files();
             let files: Vec<_> = files.iter().map(|p| p.display().to_string()).collect();
             let task = progress.start(&format!("reading {}", files.join(" and ")), None);
-            for (read, pair) in input.open()?.enumerate() {
+            for (read, pair) in input.open_as(kind)?.enumerate() {
                 let pair = pair?;
                 corpus.source.push(pair.source);
                 corpus.target.push(pair.target);

@@ -51,6 +51,15 @@ pub enum Error {
         problem: String,
     },
 
+    /// A line or record (counted from 1) of a corpus names a picture or features that cannot be read.
+    #[error("{}:{line}: {problem}", corpus.display())]
+    BadSource {
+        corpus: PathBuf,
+        line: u64,
+        problem: String,
+        hint: String,
+    },
+
     /// The two files of a corpus do not have the same number of lines.
     #[error(
         "{} has {source_lines} lines but {} has {target_lines}",
@@ -152,7 +161,7 @@ impl Error {
     pub fn line(&self) -> Option<u64> {
         match self {
             Self::InvalidUtf8 { line, .. } | Self::LongLine { line, .. } => Some(*line as u64),
-            Self::BadRecord { line, .. } => Some(*line),
+            Self::BadRecord { line, .. } | Self::BadSource { line, .. } => Some(*line),
             _ => None,
         }
     }
@@ -161,7 +170,10 @@ impl Error {
     pub fn is_bad_line(&self) -> bool {
         matches!(
             self,
-            Self::InvalidUtf8 { .. } | Self::LongLine { .. } | Self::BadRecord { .. }
+            Self::InvalidUtf8 { .. }
+                | Self::LongLine { .. }
+                | Self::BadRecord { .. }
+                | Self::BadSource { .. }
         )
     }
 
@@ -192,6 +204,9 @@ impl Error {
             }
             Self::BadRecord { .. } => {
                 "correct the line, or drop such lines with data.bad_lines = \"skip\"".into()
+            }
+            Self::BadSource { hint, .. } => {
+                format!("{hint}; data.bad_lines = \"skip\" drops such pairs")
             }
             Self::UnequalLines { .. } => {
                 "line n of one file must be the translation of line n of the other".into()

@@ -1,7 +1,7 @@
 //! The files of a corpus, once they are found.
 
 use crate::compression::Content;
-use crate::{Column, Error, FilePair, Format, Pairs, Result, read};
+use crate::{Column, Error, FilePair, Format, Pairs, Result, SourceKind, read};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -84,6 +84,25 @@ impl Input {
                 columns,
             } => columns.of_content(*format, Content::open(path)?),
         }
+    }
+
+    /// The same. Sources that are not text are paths, which are relative to the folder of the file that names them.
+    pub fn open_as(&self, kind: SourceKind) -> Result<Pairs> {
+        let pairs = self.open()?;
+        if kind.is_text() {
+            return Ok(pairs);
+        }
+        let folder = self.files().first().and_then(|file| file.parent());
+        let folder = folder.map(Path::to_path_buf).unwrap_or_default();
+        Ok(Box::new(pairs.map(move |pair| {
+            let mut pair = pair?;
+            let path = pair.source.trim();
+            if !path.is_empty() {
+                // What a corpus says is UTF-8, and so is the folder, unless its name cannot be read as text.
+                pair.source = folder.join(path).to_string_lossy().into_owned();
+            }
+            Ok(pair)
+        })))
     }
 
     /// How the pairs are read: the same for files that are read in the same way.

@@ -68,6 +68,7 @@ mod random;
 mod read;
 mod resolve;
 mod sampler;
+mod source;
 mod text_source;
 mod tokenizer;
 
@@ -78,8 +79,8 @@ pub use batching::{Epoch, Lengths, batches_by_length};
 pub use cache::{Bytes, Cache, CacheEntry, EntryKind};
 pub use clean::{Cleaner, Counts, HeldOut, Reason};
 pub use config::{
-    AugmentConfig, BadLines, CleanConfig, CorpusConfig, DataConfig, Normalization, TokenizerConfig,
-    TokenizerFiles, TokenizerKind,
+    AugmentConfig, BadLines, CleanConfig, CorpusConfig, DataConfig, Normalization, SourceKind,
+    TokenizerConfig, TokenizerFiles, TokenizerKind,
 };
 pub use corpus::Corpus;
 pub use dataset::Dataset;
@@ -92,5 +93,6 @@ pub use paths::{Column, FilePair, Format, PathPair, Paths, Patterns, Table};
 pub use progress::{Progress, Task};
 pub use read::{Pair, Pairs};
 pub use sampler::{Batches, Position};
+pub use source::SourceReader;
 pub use text_source::{Checked, TextSource, name_of};
 pub use tokenizer::{EOS, PAD, Sample, Sampling, Tokenizer, Tokenizers, UNK};

@@ -8,6 +8,7 @@ use crate::hash::Hasher;
 use crate::permutation::Permutation;
 use crate::random::Draws;
 use crate::{CorpusConfig, Dataset, Lengths};
+use attend_batch::SourceShape;
 use std::sync::Arc;
 
 /// The streams of random numbers.
@@ -56,6 +57,12 @@ impl Mixture {
     /// The corpora.
     pub fn datasets(&self) -> impl Iterator<Item = &Dataset> {
         self.corpora.iter().map(|(dataset, _)| &**dataset)
+    }
+
+    /// What the sources are. All corpora have the same.
+    pub(crate) fn source(&self) -> SourceShape {
+        let first = self.datasets().next();
+        first.map(Dataset::source).unwrap_or_default()
     }
 
     /// The stage at a step, counted from 0.

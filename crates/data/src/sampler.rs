@@ -6,6 +6,7 @@
 use crate::batching::cut;
 use crate::mixture::{Mixture, Place};
 use crate::random::Draws;
+use crate::source::Sources;
 use crate::{Augmenter, Batch, Error, Lengths, Result};
 use attend_batch::Packed;
 use rayon::prelude::*;
@@ -142,18 +143,23 @@ impl Batches {
     }
 
     fn batch(&self, drawn: Vec<Drawn>) -> Result<Batch> {
-        let (mut source, mut target, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
+        let mut source = Sources::new(self.mixture.source());
+        let (mut target, mut pairs) = (Vec::new(), Vec::new());
         for Drawn { place, ids } in drawn {
-            let (s, t) = match ids {
-                Some(ids) => ids,
-                None => self.mixture.dataset(place.corpus).ids(place.pair)?,
-            };
-            source.push(s);
-            target.push(t);
+            target.push(match ids {
+                Some((changed, target)) => {
+                    source.push_ids(changed);
+                    target
+                }
+                None => {
+                    let dataset = self.mixture.dataset(place.corpus);
+                    dataset.read(place.pair, &mut source)?
+                }
+            });
             pairs.push(self.mixture.number(place));
         }
         Ok(Batch {
-            source: Packed::of_sentences(source).into(),
+            source: source.finish(),
             target: Packed::of_sentences(target),
             pairs,
         })

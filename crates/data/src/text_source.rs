@@ -4,7 +4,8 @@ use crate::cache::Cache;
 use crate::clean::{Cleaner, Reason};
 use crate::duplicates::Duplicates;
 use crate::hash::Hasher;
-use crate::{BadLines, Error, Input, Pair, Progress, Result};
+use crate::{BadLines, Error, Input, Pair, Progress, Result, SourceKind};
+use attend_batch::SourceShape;
 use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
@@ -19,6 +20,8 @@ const AHEAD: usize = 2;
 pub struct TextSource<'a> {
     /// The files, in order.
     pub inputs: Vec<Input>,
+    /// What the sources are. Those that are not text are paths.
+    pub source: SourceShape,
     /// What is put before every source sentence.
     pub tag: Option<String>,
     /// What is done about lines that cannot be read.
@@ -66,7 +69,7 @@ impl TextSource<'_> {
         let (mut chunk, mut bytes) = (Vec::new(), 0);
         let mut ordinal = 0;
         for (number, input) in self.inputs.iter().enumerate() {
-            for pair in input.open()? {
+            for pair in input.open_as(self.kind())? {
                 let mut checked = self.check(pair, number)?;
                 let repeated = duplicates.is_some_and(|duplicates| duplicates.contains(ordinal));
                 if repeated && checked.dropped.is_none() {
@@ -103,13 +106,15 @@ impl TextSource<'_> {
             }
             Err(error) => return Err(error),
         };
-        for side in [&mut pair.source, &mut pair.target] {
+        let kind = self.kind();
+        let source = kind.is_text().then_some(&mut pair.source);
+        for side in source.into_iter().chain([&mut pair.target]) {
             let normalized = self.cleaner.normalize(side);
             if normalized != *side {
                 *side = normalized.into_owned();
             }
         }
-        let dropped = self.cleaner.check_text(&pair.source, &pair.target);
+        let dropped = self.cleaner.check(kind, &pair.source, &pair.target);
         if let Some(tag) = &self.tag {
             pair.source = format!("{tag} {}", pair.source);
         }
@@ -120,8 +125,12 @@ impl TextSource<'_> {
         })
     }
 
+    fn kind(&self) -> SourceKind {
+        SourceKind::of(self.source)
+    }
+
     /// A hash of everything that decides which pairs there are: the content of the files, how they are read, and
-    /// the filters.
+    /// the filters. What the files hold that sources name is not in it.
     pub(crate) fn identity(&self, cache: &Cache, progress: &dyn Progress) -> Result<String> {
         let mut hash = Hasher::new("pairs");
         for input in &self.inputs {
@@ -132,6 +141,9 @@ impl TextSource<'_> {
         }
         hash.add(format!("{:?} {:?}", self.tag, self.bad_lines).as_bytes());
         hash.add(&self.cleaner.identity());
+        if !self.kind().is_text() {
+            hash.add(b"paths");
+        }
         Ok(hash.finish())
     }
 

@@ -1,10 +1,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use attend_batch::SourceShape;
 use attend_cli::Bars;
 use attend_data::{
     Augmenter, BadLines, Cache, Cleaner, Corpus, CorpusConfig, DataConfig, Dataset, HeldOut, Input,
-    Mixture, Paths, TextSource, TokenizerConfig, Tokenizers,
+    Mixture, Paths, SourceKind, SourceReader, TextSource, TokenizerConfig, Tokenizers,
 };
 
 use crate::{Config, Result, local};
@@ -19,6 +20,8 @@ pub(crate) struct Corpora {
     cleaner: Cleaner,
     held_out_cleaner: Cleaner,
     cache: Cache,
+    /// What the sources are.
+    source: SourceShape,
     seed: u64,
 }
 
@@ -43,15 +46,21 @@ impl Corpora {
         let mut held_out = HeldOut::new();
         if data.clean.overlap {
             for input in validation.iter().chain(&test).flatten() {
-                for pair in input.open()? {
+                for pair in input.open_as(data.source_kind)? {
                     let pair = match pair {
                         Err(error) if error.is_bad_line() && data.bad_lines == BadLines::Skip => {
                             continue;
                         }
                         pair => pair?,
                     };
-                    let side = |text| held_out_cleaner.normalize(text);
-                    held_out.insert(&side(&pair.source), &side(&pair.target));
+                    let target = held_out_cleaner.normalize(&pair.target);
+                    match data.source_kind.is_text() {
+                        true => {
+                            let source = held_out_cleaner.normalize(&pair.source);
+                            held_out.insert(&source, &target);
+                        }
+                        false => held_out.insert(&pair.source, &target),
+                    }
                 }
             }
         }
@@ -65,6 +74,7 @@ impl Corpora {
             )?,
             held_out_cleaner,
             cache: Cache::new(cache_folder(config)),
+            source: config.model.source(),
             seed: config.seed,
             training,
             validation,
@@ -77,6 +87,7 @@ impl Corpora {
     fn text(&self, inputs: &[Input], tag: Option<&String>) -> TextSource<'_> {
         TextSource {
             inputs: inputs.to_vec(),
+            source: self.source,
             tag: tag.cloned(),
             bad_lines: self.data.bad_lines,
             cleaner: &self.cleaner,
@@ -97,6 +108,11 @@ impl Corpora {
         given.filter_map(|(name, inputs)| Some((name, inputs.as_deref()?)))
     }
 
+    /// What the sources are.
+    pub(crate) fn kind(&self) -> SourceKind {
+        self.data.source_kind
+    }
+
     pub(crate) fn cache(&self) -> &Cache {
         &self.cache
     }
@@ -105,11 +121,20 @@ impl Corpora {
     pub(crate) fn tokenizers(&self) -> Result<Tokenizers> {
         let settings = &self.tokenizer;
         if let Some(files) = &settings.file {
-            return Ok(Tokenizers::open(files)?);
+            let tokenizers = Tokenizers::open(files)?;
+            return Ok(self.of_sources(tokenizers));
         }
         let texts = self.training.iter();
         let texts: Vec<_> = texts.map(|(inputs, _)| self.text(inputs, None)).collect();
         Ok(Tokenizers::prepare(settings, &texts, &self.cache, &Bars)?)
+    }
+
+    /// These tokenizers without that of the source, if the source is not text.
+    pub(crate) fn of_sources(&self, tokenizers: Tokenizers) -> Tokenizers {
+        match self.source {
+            SourceShape::Text => tokenizers,
+            _ => tokenizers.target_only(),
+        }
     }
 
     /// The tags of the corpora, which are tokens of the source.
@@ -168,8 +193,11 @@ impl Corpora {
         let Some(inputs) = &self.test else {
             return Ok(None);
         };
-        let mut corpus = Corpus::read_inputs(inputs, &Bars)?;
-        for line in corpus.source.iter_mut().chain(&mut corpus.target) {
+        let kind = self.data.source_kind;
+        let mut corpus = Corpus::read_inputs(inputs, kind, &Bars)?;
+        SourceReader::find_all(inputs, kind)?;
+        let sources = corpus.source.iter_mut().filter(|_| kind.is_text());
+        for line in sources.chain(&mut corpus.target) {
             *line = self.held_out_cleaner.normalize(line).into_owned();
         }
         Ok(Some(corpus))

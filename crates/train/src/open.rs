@@ -188,9 +188,9 @@ pub(crate) fn check_unused(folder: &RunFolder, start: Start) -> Result<()> {
 fn check_model_size(config: &Config, compute: &Compute) -> Result<()> {
     let smallest = 4; // `</s>`, `<unk>`, `<pad>` and one more
     let vocabularies = Vocabularies {
-        source: Some(smallest),
+        source: config.data.source_kind.is_text().then_some(smallest),
         target: smallest,
-        joint: config.data.tokenizer.is_joint(),
+        joint: config.data.is_joint(),
     };
     let footprint = MemoryBudget::footprint(config, vocabularies)?;
     compute.check_memory(MemoryBudget::of_model(&config.train, &footprint))

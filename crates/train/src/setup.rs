@@ -257,7 +257,7 @@ pub(crate) fn tokenizers(
     let init = init.map(|path| Init::open(path, device)).transpose()?;
     let settings = &config.data.tokenizer;
     let tokenizers = match &init {
-        Some(init) if settings.file.is_none() => init.tokenizers.clone(),
+        Some(init) if settings.file.is_none() => corpora.of_sources(init.tokenizers.clone()),
         _ => corpora.tokenizers()?,
     };
     let tokenizers = tokenizers.with_added(&settings.add_tokens)?;

@@ -2,7 +2,8 @@
 //!
 //! `items` has the rows end to end; `lengths` has the length of each row; `starts` has, for every block of 64 rows,
 //! its place in `items` and its checksum (CRC-32). A row is found without reading what comes before it, damage is
-//! found when a row is read, and the index takes little more than two bytes a row.
+//! found when a row is read, and the index takes little more than two bytes a row. Rows that are long, such as
+//! pictures, are blocks of their own: to check one, no other is read.
 
 use super::bytes::Bytes;
 use crate::hash::Hasher;
@@ -11,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::ops::Range;
 
-/// Rows between two entries of `starts`.
-const BLOCK: usize = 64;
+/// Rows between two entries of `starts`, if rows are short.
+const BLOCK: u8 = 64;
 /// Bytes of an entry of `starts`: eight of a place, four of a checksum.
 const START: usize = 12;
 
@@ -28,6 +29,17 @@ pub(crate) struct Shape {
     item: u8,
     /// Bytes of a length: 2 or 4.
     length: u8,
+    /// Rows between two entries of `starts`.
+    #[serde(default = "short_rows", skip_serializing_if = "are_short_rows")]
+    block: u8,
+}
+
+fn short_rows() -> u8 {
+    BLOCK
+}
+
+fn are_short_rows(block: &u8) -> bool {
+    *block == BLOCK
 }
 
 impl Shape {
@@ -39,6 +51,7 @@ impl Shape {
             items: 0,
             item: bytes(vocab_size),
             length: bytes(longest.saturating_add(1)),
+            block: BLOCK,
         }
     }
 
@@ -49,6 +62,23 @@ impl Shape {
             items: 0,
             item: 1,
             length: 4,
+            block: BLOCK,
+        }
+    }
+
+    /// Long rows of bytes.
+    pub(crate) fn of_bytes() -> Self {
+        Self {
+            block: 1,
+            ..Self::of_text()
+        }
+    }
+
+    /// Long rows of numbers of 32 bits.
+    pub(crate) fn of_floats() -> Self {
+        Self {
+            item: 4,
+            ..Self::of_bytes()
         }
     }
 
@@ -57,7 +87,9 @@ impl Shape {
         Some([
             self.items.checked_mul(self.item.into())?,
             self.rows.checked_mul(self.length.into())?,
-            self.rows.div_ceil(BLOCK as u64).checked_mul(START as u64)?,
+            self.rows
+                .div_ceil(self.block.into())
+                .checked_mul(START as u64)?,
         ])
     }
 }
@@ -101,6 +133,19 @@ impl<W: Write> RowsWriter<W> {
         self.push(text.as_bytes(), text.len())
     }
 
+    pub(crate) fn push_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.push(bytes, bytes.len())
+    }
+
+    pub(crate) fn push_floats(&mut self, numbers: &[f32]) -> io::Result<()> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        buffer.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        let pushed = self.push(&buffer, numbers.len());
+        self.buffer = buffer;
+        pushed
+    }
+
     fn push(&mut self, row: &[u8], length: usize) -> io::Result<()> {
         let [items, lengths, _] = &mut self.files;
         items.write_all(row)?;
@@ -110,7 +155,7 @@ impl<W: Write> RowsWriter<W> {
         self.hash.add(row);
         self.shape.rows += 1;
         self.shape.items += length as u64;
-        match self.shape.rows.is_multiple_of(BLOCK as u64) {
+        match self.shape.rows.is_multiple_of(self.shape.block.into()) {
             true => self.end_block(),
             false => Ok(()),
         }
@@ -123,9 +168,14 @@ impl<W: Write> RowsWriter<W> {
         self.files[2].write_all(&checksum.sum().to_le_bytes())
     }
 
+    /// The number of rows so far.
+    pub(crate) fn len(&self) -> u64 {
+        self.shape.rows
+    }
+
     /// The files, which are not flushed, the shape, and a hash of all rows.
     pub(crate) fn finish(mut self) -> io::Result<([W; 3], Shape, String)> {
-        if !self.shape.rows.is_multiple_of(BLOCK as u64) {
+        if !self.shape.rows.is_multiple_of(self.shape.block.into()) {
             self.end_block()?;
         }
         Ok((self.files, self.shape, self.hash.finish()))
@@ -143,7 +193,10 @@ pub(crate) struct Rows {
 impl Rows {
     /// None if the files do not have the sizes of the shape, or if the lengths do not lead from each start to the next.
     pub(crate) fn new(files: [Bytes; 3], shape: Shape) -> Option<Self> {
-        let known = matches!((shape.item, shape.length), (1 | 2 | 4, 2 | 4));
+        let known = matches!(
+            (shape.item, shape.length, shape.block),
+            (1 | 2 | 4, 2 | 4, 1..=BLOCK)
+        );
         let sizes = files.each_ref().map(|file| file.len() as u64);
         if !known || shape.sizes() != Some(sizes) {
             return None;
@@ -161,7 +214,7 @@ impl Rows {
     /// Reads the whole index, which is small beside the items.
     fn has_whole_index(&self) -> bool {
         let width = usize::from(self.shape.length);
-        let blocks = self.lengths.chunks(BLOCK * width);
+        let blocks = self.lengths.chunks(usize::from(self.shape.block) * width);
         let mut place = 0;
         let fits = blocks.zip(self.starts.chunks(START)).all(|(block, start)| {
             let is_here = number(&start[..8]) == place;
@@ -185,22 +238,37 @@ impl Rows {
     /// The ids of row `i`. None if the files are damaged.
     pub(crate) fn ids(&self, i: usize) -> Option<impl Iterator<Item = u32>> {
         let width = usize::from(self.shape.item);
-        let row = self.items.get(self.bytes(i)?)?;
+        let row = self.raw(i)?;
         Some(row.chunks_exact(width).map(|id| number(id) as u32))
     }
 
     /// The text of row `i`. None if the files are damaged.
     pub(crate) fn text(&self, i: usize) -> Option<&str> {
-        std::str::from_utf8(self.items.get(self.bytes(i)?)?).ok()
+        std::str::from_utf8(self.raw(i)?).ok()
+    }
+
+    /// The bytes of row `i`. None if the files are damaged.
+    pub(crate) fn raw(&self, i: usize) -> Option<&[u8]> {
+        self.items.get(self.bytes(i)?)
+    }
+
+    /// The numbers of row `i`. None if the files are damaged.
+    pub(crate) fn floats(&self, i: usize) -> Option<impl Iterator<Item = f32>> {
+        let numbers = self.raw(i)?.chunks_exact(size_of::<f32>());
+        Some(numbers.map(|number| f32::from_bits(self::number(number) as u32)))
     }
 
     fn bytes(&self, i: usize) -> Option<Range<usize>> {
-        let block = i / BLOCK;
+        if i >= self.len() {
+            return None;
+        }
+        let rows = usize::from(self.shape.block);
+        let block = i / rows;
         if !self.is_whole(block)? {
             return None;
         }
         let start = self.start(block)?;
-        let before = (block * BLOCK..i).map(|row| self.length(row) as u64);
+        let before = (block * rows..i).map(|row| self.length(row) as u64);
         let start = start.checked_add(before.sum())?;
         let end = start.checked_add(self.length(i) as u64)?;
         self.bytes_of(start, end)

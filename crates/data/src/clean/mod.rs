@@ -11,7 +11,7 @@ pub use held_out::HeldOut;
 pub use reason::Reason;
 pub(crate) use script::Scripts;
 
-use crate::{CleanConfig, Normalization, Result};
+use crate::{CleanConfig, Normalization, Result, SourceKind};
 use serde::Serialize;
 use std::borrow::Cow;
 use unicode_normalization::char::is_combining_mark;
@@ -93,9 +93,16 @@ impl Cleaner {
 
     /// Why a pair of normalised text is dropped, if it is.
     pub fn check_text(&self, source: &str, target: &str) -> Option<Reason> {
+        self.check(SourceKind::Text, source, target)
+    }
+
+    /// The same for a pair whose source may be the path of a file, whose characters do not matter.
+    pub(crate) fn check(&self, kind: SourceKind, source: &str, target: &str) -> Option<Reason> {
         let config = &self.config;
-        let either = |is_bad: &dyn Fn(&str) -> bool| is_bad(source) || is_bad(target);
-        if !self.keep_empty && either(&|text| text.trim().is_empty()) {
+        let either =
+            |is_bad: &dyn Fn(&str) -> bool| (kind.is_text() && is_bad(source)) || is_bad(target);
+        let is_empty = |text: &str| text.trim().is_empty();
+        if !self.keep_empty && (is_empty(source) || is_empty(target)) {
             return Some(Reason::Empty);
         }
         if let Some(most) = config.max_chars
@@ -111,7 +118,8 @@ impl Cleaner {
         {
             return Some(Reason::FewLetters);
         }
-        if !self.source_scripts.accept(source) || !self.target_scripts.accept(target) {
+        let is_accepted = !kind.is_text() || self.source_scripts.accept(source);
+        if !is_accepted || !self.target_scripts.accept(target) {
             return Some(Reason::WrongScript);
         }
         if config.overlap && self.held_out.contains(source, target) {

@@ -30,11 +30,13 @@ pub enum Reason {
     WrongScript,
     /// A side is a sentence of the validation or test data.
     Overlap,
+    /// The picture or the features of the source cannot be read, and `data.bad_lines` is `"skip"`.
+    BadSource,
 }
 
 impl Reason {
     /// Every reason, in the order of the codes.
-    pub const ALL: [Reason; 11] = [
+    pub const ALL: [Reason; 12] = [
         Self::BadLine,
         Self::Empty,
         Self::TooLong,
@@ -46,6 +48,7 @@ impl Reason {
         Self::FewLetters,
         Self::WrongScript,
         Self::Overlap,
+        Self::BadSource,
     ];
 
     /// A number from 1 on. 0 is free for pairs that are kept.
@@ -72,6 +75,7 @@ impl Reason {
             Self::FewLetters => "few_letters",
             Self::WrongScript => "wrong_script",
             Self::Overlap => "overlap",
+            Self::BadSource => "bad_source",
         }
     }
 }
@@ -91,6 +95,7 @@ impl fmt::Display for Reason {
             Self::FewLetters => "with fewer letters than data.clean.min_letters",
             Self::WrongScript => "in another script",
             Self::Overlap => "also in valid or test",
+            Self::BadSource => "whose picture or features cannot be read",
         })
     }
 }

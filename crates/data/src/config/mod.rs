@@ -3,12 +3,14 @@
 mod augment;
 mod clean;
 mod corpus;
+mod source_kind;
 mod tokenizer;
 
 pub use augment::AugmentConfig;
 pub use clean::{CleanConfig, Normalization};
 pub use corpus::CorpusConfig;
 pub(crate) use corpus::stage_starts;
+pub use source_kind::SourceKind;
 pub use tokenizer::{TokenizerConfig, TokenizerFiles, TokenizerKind};
 
 use crate::{Paths, Result};
@@ -22,9 +24,14 @@ use std::path::PathBuf;
 #[serde(deny_unknown_fields)]
 pub struct DataConfig {
     /// The source language, a tag such as "en". It is also the file extension after a prefix.
+    /// If the source is not text, a name such as "picture".
     pub source: String,
     /// The target language, a tag such as "de". It is also the file extension after a prefix.
     pub target: String,
+    /// What the sources are. If they are not text, each is the path of a file, relative to the folder of the file
+    /// that names it.
+    #[serde(default, skip_serializing_if = "SourceKind::is_text")]
+    pub source_kind: SourceKind,
     /// The training data: a prefix such as "data/train", to which ".en" and ".de" (or ".en.gz" and so on) are
     /// added, { source = "a.txt", target = "b.txt" }, { path = "x.tsv", source = 0, target = 1 }, or a list of
     /// these. `corpora` can take its place.
@@ -43,12 +50,12 @@ pub struct DataConfig {
     #[serde(default)]
     pub bad_lines: BadLines,
     /// Batch size: the maximum number of source tokens, and of target tokens, including `</s>`. A pair
-    /// that is longer is a batch of its own.
+    /// that is longer is a batch of its own. A picture counts as one source token, and so does a row of features.
     #[serde(default = "default_batch_tokens")]
     #[schemars(range(min = 1))]
     pub batch_tokens: usize,
     /// Training pairs with more tokens than this on either side, including `</s>`, are skipped. Their
-    /// number is reported. At least 2: one token and `</s>`.
+    /// number is reported. At least 2: one token and `</s>`. A row of features counts as a token.
     #[serde(default = "default_max_length")]
     #[schemars(range(min = 2))]
     pub max_length: usize,
@@ -88,6 +95,7 @@ impl DataConfig {
         Self {
             source: source.into(),
             target: target.into(),
+            source_kind: SourceKind::default(),
             train: Some(train.into()),
             valid: None,
             test: None,
@@ -154,7 +162,13 @@ impl DataConfig {
         self.clean.validate()?;
         self.augment.validate()?;
         corpus::validate(&self.corpora)?;
+        self.source_kind.validate(self)?;
         Ok(())
+    }
+
+    /// Whether both sides have one vocabulary.
+    pub fn is_joint(&self) -> bool {
+        self.source_kind.is_text() && self.tokenizer.is_joint()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Pairs to the files of a [`Dataset`](crate::Dataset).
 
+use super::stored::StoredWriter;
 use super::{Meta, SideMeta};
 use crate::cache::{RowsWriter, Shape, VERSION};
 use crate::clean::{Cleaner, Counts, Reason};
@@ -15,6 +16,8 @@ pub(crate) const KEPT: u8 = 0;
 pub(crate) struct Encoder<'a, W> {
     tokenizers: &'a Tokenizers,
     cleaner: &'a Cleaner,
+    /// What the sources name, if they are not text.
+    stored: Option<StoredWriter<W>>,
     source: Side<W>,
     target: Side<W>,
     /// The text of the pairs that are kept, if it is needed again.
@@ -38,6 +41,7 @@ pub(crate) struct Files<W> {
     pub(crate) source: [W; 3],
     pub(crate) target: [W; 3],
     pub(crate) text: Option<[[W; 3]; 2]>,
+    pub(crate) stored: Option<[W; 3]>,
     pub(crate) fates: W,
 }
 
@@ -48,6 +52,17 @@ impl<W: Write> Side<W> {
             rows: RowsWriter::new(files, Shape::of_ids(vocab_size, longest)),
             vocab_size,
             unk: tokenizer.unk(),
+            longest: 0,
+            unknown: 0,
+        }
+    }
+
+    /// Numbers of what is stored, of which there is one for each row.
+    fn of_numbers(files: [W; 3], longest: usize) -> Self {
+        Self {
+            rows: RowsWriter::new(files, Shape::of_ids(u32::MAX as usize, longest)),
+            vocab_size: 0,
+            unk: u32::MAX,
             longest: 0,
             unknown: 0,
         }
@@ -72,17 +87,22 @@ impl<W: Write> Side<W> {
 }
 
 impl<'a, W: Write> Encoder<'a, W> {
+    /// `stored` writes what the sources name, if they are not text.
     pub(crate) fn new(
         files: Files<W>,
         tokenizers: &'a Tokenizers,
         cleaner: &'a Cleaner,
         tag: Option<&'a str>,
+        stored: Option<StoredWriter<W>>,
     ) -> Result<Self> {
         let longest = cleaner.max_length();
-        let source = tokenizers.require_source()?;
         let text = |files: [W; 3]| RowsWriter::new(files, Shape::of_text());
         Ok(Self {
-            source: Side::new(files.source, source, longest),
+            source: match &stored {
+                None => Side::new(files.source, tokenizers.require_source()?, longest),
+                Some(_) => Side::of_numbers(files.source, longest),
+            },
+            stored,
             target: Side::new(files.target, tokenizers.target(), longest),
             text: files.text.map(|sides| sides.map(text)),
             fates: files.fates,
@@ -100,18 +120,25 @@ impl<'a, W: Write> Encoder<'a, W> {
         failed: impl Fn(io::Error) -> crate::Error,
     ) -> Result<()> {
         let kept: Vec<&Checked> = chunk.iter().filter(|c| c.dropped.is_none()).collect();
-        let lines: Vec<&str> = kept.iter().map(|c| &*c.pair.source).collect();
-        let source = self.tokenizers.require_source()?.encode_batch(&lines)?;
+        let source: Vec<std::result::Result<Vec<u32>, Reason>> = match &mut self.stored {
+            None => {
+                let lines: Vec<&str> = kept.iter().map(|c| &*c.pair.source).collect();
+                let ids = self.tokenizers.require_source()?.encode_batch(&lines)?;
+                ids.into_iter().map(Ok).collect()
+            }
+            Some(stored) => stored.add(&kept, &failed)?,
+        };
         let lines: Vec<&str> = kept.iter().map(|c| &*c.pair.target).collect();
         let target = self.tokenizers.target().encode_batch(&lines)?;
         let mut encoded = source.iter().zip(&target);
         for checked in chunk {
             let (fate, ids) = match checked.dropped {
                 Some(reason) => (Some(reason), None),
-                None => {
-                    let ids = encoded.next();
-                    (ids.and_then(|(s, t)| self.check(s.len(), t.len())), ids)
-                }
+                None => match encoded.next() {
+                    Some((Ok(s), t)) => (self.check(s.len(), t.len()), Some((s, t))),
+                    Some((Err(reason), _)) => (Some(*reason), None),
+                    None => (None, None),
+                },
             };
             self.push(checked, fate, ids).map_err(&failed)?;
         }
@@ -120,6 +147,10 @@ impl<'a, W: Write> Encoder<'a, W> {
 
     /// Filters do not count the tag, but it takes room.
     fn check(&self, source: usize, target: usize) -> Option<Reason> {
+        if self.stored.is_some() {
+            // Only the target is text.
+            return self.cleaner.check_tokens(target, target);
+        }
         let tag = usize::from(self.tag.is_some());
         let checked = self
             .cleaner
@@ -153,15 +184,24 @@ impl<'a, W: Write> Encoder<'a, W> {
 
     /// The files, which are not flushed, and what they hold. `starts` has the first pair of each input.
     pub(crate) fn finish(
-        self,
+        mut self,
         files: Vec<std::path::PathBuf>,
         starts: Vec<u64>,
     ) -> io::Result<(Files<W>, Meta)> {
+        let (mut stored_files, mut stored, mut stored_hash) = (None, None, None);
+        if let Some(writer) = self.stored {
+            let (files, meta, hash) = writer.finish()?;
+            self.source.vocab_size = meta.shape.rows as usize;
+            (stored_files, stored, stored_hash) = (Some(files), Some(meta), Some(hash));
+        }
         let (source_files, source, source_hash) = self.source.finish()?;
         let (target_files, target, target_hash) = self.target.finish()?;
         let mut hash = Hasher::new("dataset");
         hash.add(source_hash.as_bytes());
         hash.add(target_hash.as_bytes());
+        if let Some(stored) = stored_hash {
+            hash.add(stored.as_bytes());
+        }
         let (mut text_files, mut text) = (None, None);
         if let Some(sides) = self.text {
             let [source, target] = sides.map(RowsWriter::finish);
@@ -181,11 +221,13 @@ impl<'a, W: Write> Encoder<'a, W> {
             target,
             text,
             fingerprint: hash.finish(),
+            stored,
         };
         let files = Files {
             source: source_files,
             target: target_files,
             text: text_files,
+            stored: stored_files,
             fates: self.fates,
         };
         Ok((files, meta))

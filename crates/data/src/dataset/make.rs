@@ -1,13 +1,15 @@
 //! Making a dataset.
 
 use super::encoder::{Encoder, Files};
-use super::{Dataset, FATES, Meta, ROWS, SideMeta};
+use super::stored::{self, StoredWriter};
+use super::{Dataset, FATES, Meta, ROWS, STORED, SideMeta};
 use crate::cache::{Bytes, Cache, META, PARTS, Rows, VERSION};
 use crate::clean::{Cleaner, Reason};
 use crate::duplicates::Duplicates;
 use crate::hash::Hasher;
 use crate::text_source::Checked;
 use crate::{Corpus, Error, Pair, Progress, Result, TextSource, Tokenizers};
+use attend_batch::SourceShape;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -29,8 +31,15 @@ impl Dataset {
     ) -> Result<Self> {
         let mut hash = Hasher::new("corpus");
         hash.add(&VERSION.to_le_bytes());
-        let identity = text.identity(cache, progress)?;
-        hash.add(identity.as_bytes());
+        let identity = || -> Result<String> {
+            let pairs = text.identity(cache, progress)?;
+            Ok(match stored::identity(text, with_text, cache, progress)? {
+                Some(sources) => pairs + &sources,
+                None => pairs,
+            })
+        };
+        let before = identity()?;
+        hash.add(before.as_bytes());
         for (name, content) in tokenizers.files() {
             hash.add(name.as_bytes());
             hash.add(&content);
@@ -40,7 +49,7 @@ impl Dataset {
         cache.open_or_make(key, progress, Self::open, |folder| {
             write(folder, text, tokenizers, with_text, progress)?;
             // What was read must be what the entry is named after.
-            match text.identity(cache, progress)? == identity {
+            match identity()? == before {
                 true => Ok(()),
                 false => Err(Error::ChangedMeanwhile {
                     paths: text.files(),
@@ -55,9 +64,10 @@ impl Dataset {
             source: Default::default(),
             target: Default::default(),
             text: None,
+            stored: None,
             fates: Vec::new(),
         };
-        let mut encoder = Encoder::new(files, tokenizers, cleaner, None)?;
+        let mut encoder = Encoder::new(files, tokenizers, cleaner, None, None)?;
         let pairs = corpus.source.iter().zip(&corpus.target);
         let mut seen = HashSet::new();
         let checked = pairs.zip(1..).map(|((source, target), line)| {
@@ -97,6 +107,7 @@ impl Dataset {
             source: rows(files.source, &meta.source)?,
             target: rows(files.target, &meta.target)?,
             text: None,
+            stored: None,
             fates: Bytes::Held(files.fates),
             meta,
             folder: "memory".into(),
@@ -136,9 +147,14 @@ fn write(
             true => Some([rows(source_text)?, rows(target_text)?]),
             false => None,
         },
+        stored: None,
         fates: create(FATES)?,
     };
-    let mut encoder = Encoder::new(files, tokenizers, text.cleaner, text.tag.as_deref())?;
+    let stored = match text.source {
+        SourceShape::Text => None,
+        _ => Some(StoredWriter::new(rows(STORED)?, text)),
+    };
+    let mut encoder = Encoder::new(files, tokenizers, text.cleaner, text.tag.as_deref(), stored)?;
     let mut starts = vec![0];
     let mut read = 0;
     let task = progress.start(&format!("encoding {}", text.name()), None);
@@ -159,7 +175,8 @@ fn write(
     check_left(&meta)?;
     let flush = |files: Files<BufWriter<File>>| -> io::Result<()> {
         let rows = [files.source, files.target].into_iter();
-        let rows = rows.chain(files.text.into_iter().flatten()).flatten();
+        let rows = rows.chain(files.text.into_iter().flatten());
+        let rows = rows.chain(files.stored).flatten();
         for mut file in rows.chain([files.fates]) {
             file.flush()?;
         }

@@ -2,23 +2,32 @@
 
 mod encoder;
 mod make;
+mod stored;
 
 use crate::cache::{Bytes, META, PARTS, Rows, Shape, VERSION};
 use crate::clean::{Counts, Reason};
+use crate::source::Sources;
 use crate::{Batch, EntryKind, Error, Lengths, Result};
-use attend_batch::Packed;
+use attend_batch::{Packed, SourceShape};
 use encoder::KEPT;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
+use stored::{Stored, StoredMeta};
 
 /// The names of the rows of an entry.
 const ROWS: [&str; 4] = ["source", "target", "source.text", "target.text"];
+/// The pictures or features of the sources.
+const STORED: &str = "source.stored";
 const FATES: &str = "fates";
 
 /// All pairs of a corpus that are kept, as token ids. They are mapped from a cache, not held in memory.
+///
+/// If the sources are not text, each picture or file of features is kept once. The source row of a pair is then the
+/// number of what belongs to it, as often as that is long: once for a picture, once for each row of features.
 pub struct Dataset {
     source: Rows,
+    stored: Option<Stored>,
     target: Rows,
     text: Option<[Rows; 2]>,
     fates: Bytes,
@@ -43,6 +52,9 @@ pub(crate) struct Meta {
     pub(crate) target: SideMeta,
     pub(crate) text: Option<[Shape; 2]>,
     pub(crate) fingerprint: String,
+    /// The sources, if they are not text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stored: Option<StoredMeta>,
 }
 
 /// What `meta.json` says of one side.
@@ -70,7 +82,12 @@ impl Dataset {
                 }
                 None => None,
             };
+            let stored = match &meta.stored {
+                Some(stored) => Some(Stored::new(rows(STORED, stored.shape)?, stored)?),
+                None => None,
+            };
             let dataset = Self {
+                stored,
                 source: rows(source, meta.source.shape)?,
                 target: rows(target, meta.target.shape)?,
                 text,
@@ -104,7 +121,8 @@ impl Dataset {
         self.len() == 0
     }
 
-    /// The token ids of both sides of pair `i`, including `</s>`.
+    /// The token ids of both sides of pair `i`, including `</s>`. For a source that is not text, the numbers of what
+    /// is kept of it.
     pub fn ids(&self, i: usize) -> Result<(Vec<u32>, Vec<u32>)> {
         let side = |rows: &Rows, meta: &SideMeta| {
             let ids: Vec<u32> = rows.ids(i)?.collect();
@@ -115,6 +133,25 @@ impl Dataset {
         let source = side(&self.source, &self.meta.source);
         let target = side(&self.target, &self.meta.target);
         source.zip(target).ok_or_else(|| self.damaged())
+    }
+
+    /// What the sources are.
+    pub fn source(&self) -> SourceShape {
+        let stored = self.stored.as_ref();
+        stored.map(Stored::source).unwrap_or_default()
+    }
+
+    /// Reads pair `i`: its source is added to others, its target is returned.
+    pub(crate) fn read(&self, i: usize, sources: &mut Sources) -> Result<Vec<u32>> {
+        let (source, target) = self.ids(i)?;
+        match &self.stored {
+            None => sources.push_ids(source),
+            Some(stored) => {
+                let read = stored.read(&source, sources);
+                read.ok_or_else(|| self.damaged())?;
+            }
+        }
+        Ok(target)
     }
 
     /// What begins every source sentence, if anything does.
@@ -145,11 +182,11 @@ impl Dataset {
 
     /// A batch of these pairs.
     pub fn batch(&self, indices: &[usize]) -> Result<Batch> {
-        let ids = indices.iter().map(|&i| self.ids(i));
-        let (source, target): (Vec<_>, Vec<_>) =
-            ids.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        let mut source = Sources::new(self.source());
+        let target = indices.iter().map(|&i| self.read(i, &mut source));
+        let target: Vec<_> = target.collect::<Result<_>>()?;
         Ok(Batch {
-            source: Packed::of_sentences(source).into(),
+            source: source.finish(),
             target: Packed::of_sentences(target),
             pairs: indices.to_vec(),
         })

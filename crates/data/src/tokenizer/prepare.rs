@@ -6,6 +6,7 @@ use crate::cache::{Cache, META, VERSION};
 use crate::clean::Counts;
 use crate::hash::Hasher;
 use crate::{EntryKind, Error, Progress, Result, TextSource, TokenizerConfig};
+use attend_batch::SourceShape;
 use serde_json::json;
 use std::fs;
 use std::path::Path;
@@ -42,7 +43,11 @@ impl Tokenizers {
             if identities()? != before {
                 return Err(Error::ChangedMeanwhile { paths: files });
             }
-            let tokenizers = Self::train_on(config, &sample, progress)?;
+            let is_text = |text: &TextSource| text.source == SourceShape::Text;
+            let tokenizers = match texts.iter().all(is_text) {
+                true => Self::train_on(config, &sample, progress)?,
+                false => Self::train_target(config, &sample, progress)?,
+            };
             tokenizers.save(folder)?;
             let meta = json!({ "version": VERSION, "kind": EntryKind::Tokenizer, "files": files });
             fs::write(folder.join(META), meta.to_string()).map_err(failed(folder))

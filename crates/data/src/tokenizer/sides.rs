@@ -93,6 +93,30 @@ impl Tokenizers {
         Self::train_sides(config, sample.len(), source, target, progress)
     }
 
+    /// The same for the target alone, because the source is not text.
+    pub(super) fn train_target(
+        config: &TokenizerConfig,
+        sample: &Sample,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        warn_of_unigram(config);
+        let lines = sample.len();
+        let task = progress.start(&format!("training a tokenizer on {lines} lines"), None);
+        let target = sample.pairs().map(|(_, target)| target);
+        let target = target.inspect(|_| task.advance(1));
+        Tokenizer::train(config, target).map(Self::TargetOnly)
+    }
+
+    /// These tokenizers without that of the source, which is not text.
+    pub fn target_only(self) -> Self {
+        match self {
+            Self::Joint(target)
+            | Self::Shared { target, .. }
+            | Self::Separate { target, .. }
+            | Self::TargetOnly(target) => Self::TargetOnly(target),
+        }
+    }
+
     fn train_sides<'a>(
         config: &TokenizerConfig,
         pairs: usize,
@@ -100,11 +124,7 @@ impl Tokenizers {
         target: impl Iterator<Item = &'a str> + Clone + Send,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        if config.kind == TokenizerKind::Unigram {
-            tracing::warn!(
-                "training a unigram tokenizer is not reproducible: the same text may give other tokens next time"
-            );
-        }
+        warn_of_unigram(config);
         let lines = 2 * pairs;
         // Without a total: what comes after the lines, such as merging, can take as long.
         let task = progress.start(&format!("training a tokenizer on {lines} lines"), None);
@@ -243,6 +263,14 @@ impl Tokenizers {
     /// Whether both sides have the same vocabulary, so that they can share embeddings.
     pub fn is_joint(&self) -> bool {
         matches!(self, Self::Joint(_) | Self::Shared { .. })
+    }
+}
+
+fn warn_of_unigram(config: &TokenizerConfig) {
+    if config.kind == TokenizerKind::Unigram {
+        tracing::warn!(
+            "training a unigram tokenizer is not reproducible: the same text may give other tokens next time"
+        );
     }
 }
 

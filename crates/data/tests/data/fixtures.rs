@@ -1,5 +1,6 @@
 //! Corpora, filters and tokenizers for tests.
 
+use attend_batch::SourceShape;
 use attend_data::{
     BadLines, CleanConfig, Cleaner, Corpus, Dataset, FilePair, HeldOut, Input, Progress, Task,
     TextSource, TokenizerConfig, TokenizerKind, Tokenizers,
@@ -58,6 +59,7 @@ pub(crate) fn write_corpus(folder: &Path, name: &str, corpus: &Corpus) -> Input 
 
 pub(crate) fn text_of<'a>(inputs: &[Input], cleaner: &'a Cleaner) -> TextSource<'a> {
     TextSource {
+        source: SourceShape::Text,
         inputs: inputs.to_vec(),
         tag: None,
         bad_lines: BadLines::Error,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use attend_cli::Bars;
-use attend_data::{Dataset, Error, HeldOut, Input, Progress, Reason, TextSource};
+use attend_data::{Dataset, Error, HeldOut, Input, Progress, Reason, SourceKind, TextSource};
 
 use super::report::Dropped;
 use crate::Result;
@@ -33,7 +33,9 @@ impl Scan {
         for (name, inputs) in corpora.held_out() {
             let mut sentences = HeldOut::new();
             for input in inputs {
-                scan.read_input(input, |source, target| sentences.insert(source, target));
+                scan.read_input(corpora.kind(), input, |source, target| {
+                    sentences.insert(source, target)
+                });
             }
             held_out.push((name, sentences));
         }
@@ -41,7 +43,7 @@ impl Scan {
         for text in corpora.texts() {
             for input in &text.inputs {
                 let mut overlap = vec![0; held_out.len()];
-                scan.read_input(input, |source, target| {
+                scan.read_input(corpora.kind(), input, |source, target| {
                     task.advance(1);
                     for (count, (_, sentences)) in overlap.iter_mut().zip(&held_out) {
                         *count += u64::from(sentences.contains(source, target));
@@ -55,9 +57,9 @@ impl Scan {
         scan
     }
 
-    fn read_input(&mut self, input: &Input, mut take: impl FnMut(&str, &str)) {
+    fn read_input(&mut self, kind: SourceKind, input: &Input, mut take: impl FnMut(&str, &str)) {
         let file = || input.files().first().map(PathBuf::from).unwrap_or_default();
-        let pairs = match input.open() {
+        let pairs = match input.open_as(kind) {
             Ok(pairs) => pairs,
             Err(error) => return self.errors.push((file(), error)),
         };

@@ -19,7 +19,7 @@ const TRAINED: &str = "tokenizers that are trained, and train.init or data.token
 
 /// Every conditional key; one with two conditions is here twice. Keys that are refused by the model's own
 /// check, such as `model.recurrent.attention.window`, are not here.
-const CONDITIONAL: [Conditional; 10] = [
+const CONDITIONAL: [Conditional; 11] = [
     Conditional {
         key: "data.tokenizer.kind",
         has_effect: trains_tokenizers,
@@ -34,6 +34,11 @@ const CONDITIONAL: [Conditional; 10] = [
         key: "data.tokenizer.joint",
         has_effect: trains_tokenizers,
         belongs_to: TRAINED,
+    },
+    Conditional {
+        key: "data.tokenizer.joint",
+        has_effect: |config| config.data.source_kind.is_text(),
+        belongs_to: "data.source_kind = \"text\"",
     },
     Conditional {
         key: "data.tokenizer.min_frequency",
@@ -155,6 +160,13 @@ mod tests {
             config("", "kind = \"linear\""),
             config("kind = \"unigram\"", ""),
             config("file = \"t.json\"", "kind = \"constant\""),
+            Config {
+                data: attend_data::DataConfig {
+                    source_kind: attend_data::SourceKind::Pictures,
+                    ..config("", "").data
+                },
+                ..config("", "")
+            },
         ];
         for row in &CONDITIONAL {
             assert!(configs.iter().any(row.has_effect), "{}", row.key);

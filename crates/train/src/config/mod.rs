@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use attend_config::ConfigError;
-use attend_data::DataConfig;
+use attend_data::{DataConfig, SourceKind};
 use attend_infer::DecodeConfig;
 use attend_model::ModelConfig;
 use schemars::JsonSchema;
@@ -65,6 +65,7 @@ impl Config {
                 let overrides = Override::parse_all(overrides)?;
                 let config = overrides::merge(&file, &overrides, &init::settings(init)?)?;
                 config.validate()?;
+                config.check_source()?;
                 Ok(config)
             }
             None => Ok(config),
@@ -125,9 +126,10 @@ impl Config {
     fn validate(&self) -> Result<()> {
         self.data.validate()?;
         self.model.validate()?;
-        // The vocabulary of `train.init` is known when it is opened.
+        // The model and the vocabulary of `train.init` are known when it is opened.
         if self.train.init.is_none() {
-            self.model.check_tie(self.data.tokenizer.is_joint())?;
+            self.check_source()?;
+            self.model.check_tie(self.data.is_joint())?;
         }
         self.decode.validate()?;
         self.train.validate()?;
@@ -150,6 +152,37 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Checks that the data has what the model reads.
+    fn check_source(&self) -> Result<()> {
+        let (given, read) = (self.data.source_kind, SourceKind::of(self.model.source()));
+        if given == read {
+            return Ok(());
+        }
+        let hint = match (given, read) {
+            (SourceKind::Text, read) => format!(
+                "set data.source_kind = \"{read}\", and let the source column hold the paths of files; or give a \
+                 model that reads text, such as [model.transformer]"
+            ),
+            (_, SourceKind::Text) => {
+                "leave data.source_kind out, or give a model that does not read text: \
+                                      [model.caption]"
+                    .into()
+            }
+            (SourceKind::Pictures, _) => {
+                "give [model.caption] a `picture` in place of `features`, or set \
+                                          data.source_kind = \"features\""
+                    .into()
+            }
+            (SourceKind::Features, _) => {
+                "give [model.caption] `features` in place of a `picture`, or set \
+                                          data.source_kind = \"pictures\""
+                    .into()
+            }
+        };
+        let message = format!("is \"{given}\", but the model reads {read}");
+        Err(ConfigError::new("data.source_kind", message, hint).into())
     }
 }
 
