@@ -11,6 +11,7 @@
 //! | `corpus` | all pairs in memory |
 //! | `clean/` | normalises text; drops pairs, and counts why |
 //! | `text_source`, `duplicates` | a corpus as a stream of checked pairs, in bounded memory |
+//! | `source/` | sources that are not text: pictures and features, from files |
 //! | `tokenizer/` | encodes text as token ids, and decodes them: `tokenizer.json` or SentencePiece |
 //! | `dataset/` | the pairs that are kept, as token ids |
 //! | `cache/` | the folder that keeps them, from which they are mapped |

@@ -103,6 +103,9 @@ fn say(value: &impl Serialize) -> Result<()> {
 
 fn print_batches(config: &Path, count: usize, overrides: &[String]) -> Result<()> {
     let Config { data, seed, .. } = Config::read(config, overrides)?;
+    if !data.source_kind.is_text() {
+        bail!("only text can be printed");
+    }
     let Some(train) = &data.train else {
         bail!("only data.train can be printed");
     };

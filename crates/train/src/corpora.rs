@@ -175,17 +175,35 @@ impl Corpora {
         let Some(inputs) = &self.validation else {
             return Ok(None);
         };
-        let text = TextSource {
-            cleaner: &self.held_out_cleaner,
-            ..self.text(inputs, None)
-        };
-        let dataset = Dataset::prepare(&text, tokenizers, true, &self.cache, &Bars)?;
+        let dataset = self.held_out_data(inputs, tokenizers)?;
         let counts = dataset.counts();
         if counts.kept < counts.read {
             let max_length = self.data.max_length;
             tracing::warn!("validation: {counts}; data.max_length is {max_length} tokens");
         }
         Ok(Some(dataset))
+    }
+
+    fn held_out_data(&self, inputs: &[Input], tokenizers: &Tokenizers) -> Result<Dataset> {
+        let text = TextSource {
+            cleaner: &self.held_out_cleaner,
+            ..self.text(inputs, None)
+        };
+        Ok(Dataset::prepare(
+            &text,
+            tokenizers,
+            true,
+            &self.cache,
+            &Bars,
+        )?)
+    }
+
+    /// Reads all files that the test set names, if its sources are not text.
+    pub(crate) fn read_test_sources(&self, tokenizers: &Tokenizers) -> Result<()> {
+        if let (Some(inputs), false) = (&self.test, self.kind().is_text()) {
+            self.held_out_data(inputs, tokenizers)?;
+        }
+        Ok(())
     }
 
     /// The test set, if the config names one.

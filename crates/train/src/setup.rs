@@ -159,6 +159,10 @@ impl Setup {
         }
     }
 
+    pub(crate) fn tokenizers(&self) -> &Tokenizers {
+        &self.tokenizers
+    }
+
     pub(crate) fn training(&self) -> &Arc<Mixture> {
         &self.training
     }

@@ -42,7 +42,8 @@ impl SourceKind {
         }
         let clean = &data.clean;
         let files = &data.tokenizer.file;
-        let tagged = data.corpora.iter().any(|corpus| corpus.tag.is_some());
+        let tagged = data.corpora.iter().position(|corpus| corpus.tag.is_some());
+        let tag = format!("data.corpora.{}.tag", tagged.unwrap_or(0));
         for (key, is_set) in [
             ("data.augment", data.augment.is_on()),
             ("data.clean.same", clean.same),
@@ -51,7 +52,7 @@ impl SourceKind {
                 "data.clean.source_scripts",
                 !clean.source_scripts.is_empty(),
             ),
-            ("data.corpora.tag", tagged),
+            (&tag, tagged.is_some()),
         ] {
             if is_set {
                 let message =

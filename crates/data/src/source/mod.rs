@@ -17,6 +17,7 @@ use attend_batch::{Features, Pictures, Source, SourceShape};
 use file::Kind;
 use rayon::prelude::*;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A result with the errors of this crate, or with others.
 type Result<T, E = Error> = std::result::Result<T, E>;
@@ -89,7 +90,11 @@ impl SourceReader {
     /// Reads one file.
     pub(crate) fn decode(&self, path: &Path) -> Result<Content, Problem> {
         let (bytes, kind) = file::read(path)?;
-        self.decode_bytes(&bytes, kind)
+        let content = self.decode_bytes(&bytes, kind)?;
+        if kind == Kind::Svg {
+            warn_of_text(path, &bytes);
+        }
+        Ok(content)
     }
 
     /// An error if there is no file for the source of a pair. The files are not read.
@@ -141,6 +146,16 @@ impl SourceReader {
                 Err(Problem::new(what, file::READ))
             }
         }
+    }
+}
+
+/// Says once that text is not drawn, because there may be thousands of such files.
+fn warn_of_text(path: &Path, svg: &[u8]) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    let has_text = || svg.windows(5).any(|window| window == b"<text");
+    if !SAID.load(Ordering::Relaxed) && has_text() && !SAID.swap(true, Ordering::Relaxed) {
+        let path = path.display();
+        tracing::warn!("{path}: text in SVG is not drawn; other files are not mentioned");
     }
 }
 

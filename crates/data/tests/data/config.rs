@@ -145,3 +145,64 @@ fn missing_files_are_named_before_any_file_is_read() {
         "no such file: t.json"
     );
 }
+
+#[test]
+fn what_belongs_to_text_is_refused_if_the_sources_are_not_text() {
+    use attend_data::{CorpusConfig, FilePair, Normalization, Paths, SourceKind};
+    let files = FilePair {
+        source: "paths.txt".into(),
+        target: "t.de".into(),
+    };
+    let mut good = DataConfig::new("picture", "de", Paths::from(files));
+    good.source_kind = SourceKind::Pictures;
+    good.clean.duplicates = true;
+    good.clean.normalize = Some(Normalization::Nfc);
+    good.tokenizer.file = Some(TokenizerFiles::Joint("t.json".into()));
+    good.validate().unwrap();
+    assert!(!good.is_joint());
+    let refused = |change: &dyn Fn(&mut DataConfig)| {
+        let mut config = good.clone();
+        change(&mut config);
+        let error = config.validate().unwrap_err();
+        assert!(error.hint().is_some());
+        error.to_string()
+    };
+    let both = || FilePair {
+        source: "a".into(),
+        target: "b".into(),
+    };
+    let belongs = "belongs to sources that are text, and data.source_kind is \"pictures\"";
+    let key = |name: &str| format!("data.{name}: {belongs}");
+    assert_eq!(refused(&|c| c.augment.uppercase = 0.1), key("augment"));
+    assert_eq!(refused(&|c| c.clean.same = true), key("clean.same"));
+    assert_eq!(
+        refused(&|c| c.clean.max_ratio = Some(2.0)),
+        key("clean.max_ratio")
+    );
+    let scripts = refused(&|c| c.clean.source_scripts = vec!["auto".into()]);
+    assert_eq!(scripts, key("clean.source_scripts"));
+    let tagged = refused(&|c| {
+        c.train = None;
+        c.corpora = vec![CorpusConfig {
+            path: Some(attend_data::Patterns::One("x.tsv".into())),
+            tag: Some(">>de<<".into()),
+            ..Default::default()
+        }];
+    });
+    assert_eq!(tagged, key("corpora.0.tag"));
+    let file = refused(&|c| c.tokenizer.file = Some(TokenizerFiles::Separate(both())));
+    assert!(
+        file.starts_with("data.tokenizer.file: names a file for the source"),
+        "{file}"
+    );
+    let prefix = refused(&|c| c.valid = Some("valid".into()));
+    let want = "data.source_kind: is \"pictures\", whose paths cannot be read from parallel text";
+    assert_eq!(prefix, want);
+    // The default is not written, so that configs stay as they are.
+    let text = serde_json::to_value(DataConfig::new("en", "de", "t")).unwrap();
+    assert!(text.get("source_kind").is_none());
+    assert_eq!(
+        serde_json::to_value(&good).unwrap()["source_kind"],
+        "pictures"
+    );
+}

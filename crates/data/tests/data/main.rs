@@ -23,6 +23,7 @@ mod sampler; // batches, their order, and continuing from a position
 mod sampling; // segmentations that are drawn
 mod segmentations; // how often each segmentation is drawn
 mod sentencepiece; // models of SentencePiece, and vocabularies of MarianMT
+mod sources; // pictures and features from files
 mod text_source; // a corpus as a stream of checked pairs
 mod tmx; // translation memories
 mod tokenizer; // text to ids and back

@@ -5,6 +5,7 @@
 //! | `config`, `set` | a config file; `--set` |
 //! | `corpus`, `gzip`, `zstd`, `xz` | the lines of a text, plain or compressed |
 //! | `tsv`, `jsonl`, `tmx` | a corpus in one file |
+//! | `pictures`, `features` | files that sources name |
 //! | `encode`, `train_tokenizer`, `train_unigram` | text that is encoded, or that a tokenizer is trained on |
 //! | `tokenizer` | `tokenizer.json` |
 //! | `sentencepiece`, `vocab` | a model of SentencePiece; `vocab.json` of a MarianMT model |
@@ -26,6 +27,7 @@ mod ctranslate2;
 mod document;
 mod encode;
 mod event_log;
+mod features;
 mod fixture;
 mod generation_config;
 mod gzip;
@@ -34,6 +36,7 @@ mod hub_config;
 mod jsonl;
 mod manifest;
 mod metrics;
+mod pictures;
 mod provenance;
 mod safetensors;
 mod sentencepiece;
@@ -69,6 +72,8 @@ pub const TARGETS: &[Target] = targets![
     tsv,
     jsonl,
     tmx,
+    pictures,
+    features,
     encode,
     train_tokenizer,
     train_unigram,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use attend_data::{BadLines, Dataset, Input, Mixture};
+use attend_data::{BadLines, Dataset, Input, Mixture, SourceKind};
 use attend_infer::run::{RunFolder, TrainerState};
 use attend_model::Weights;
 
@@ -92,6 +92,7 @@ fn train_a_little(
         let files = files.map(Into::into).collect();
         corpus_report("validation".into(), files, data)
     });
+    report.note(corpora.read_test_sources(setup.tokenizers()));
     report.parameters = parameters(setup.weights());
     report.vocabulary = setup.vocabulary();
     report.memory = setup.memory_estimate();
@@ -114,6 +115,7 @@ fn corpus_report(name: String, files: Vec<PathBuf>, dataset: &Dataset) -> Corpus
         name,
         files,
         counts: *dataset.counts(),
+        source_kind: SourceKind::of(dataset.source()),
         source_tokens: tokens.source as u64,
         target_tokens: tokens.target as u64,
         source_unknown: share(unknown.source, tokens.source),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use attend_data::{Counts, Error as DataError, Reason};
+use attend_data::{Counts, Error as DataError, Reason, SourceKind};
 use serde::Serialize;
 
 use super::histogram::Histogram;
@@ -47,6 +47,8 @@ pub struct CorpusReport {
     pub name: String,
     pub files: Vec<PathBuf>,
     pub counts: Counts,
+    /// What the sources are: a picture counts as a token, and so does a row of features.
+    pub source_kind: SourceKind,
     pub source_tokens: u64,
     pub target_tokens: u64,
     /// Shares of unknown tokens.
@@ -204,11 +206,22 @@ impl fmt::Display for CorpusReport {
                 &self.target_lengths,
             ),
         ] {
-            let unknown = 100.0 * unknown;
-            writeln!(
-                f,
-                "  {side}: {tokens} tokens, {unknown:.3}% unknown; by length:"
-            )?;
+            match self.source_kind {
+                SourceKind::Pictures if side == "source" => {
+                    writeln!(f, "  source: {tokens} pictures, one for each pair")?;
+                    continue;
+                }
+                SourceKind::Features if side == "source" => {
+                    writeln!(f, "  source: {tokens} rows of features; by length:")?;
+                }
+                _ => {
+                    let unknown = 100.0 * unknown;
+                    writeln!(
+                        f,
+                        "  {side}: {tokens} tokens, {unknown:.3}% unknown; by length:"
+                    )?;
+                }
+            }
             write!(f, "{lengths}")?;
         }
         Ok(())

@@ -216,3 +216,25 @@ fn a_used_folder_is_kept_unless_told_otherwise() {
     tiny.must(&["run", "config.toml", "--set", "seed=8", "--overwrite"]);
     assert!(before != tiny.outcome("run"));
 }
+
+#[test]
+fn data_that_the_model_does_not_read_is_refused_with_what_to_change() {
+    let tiny = Tiny::new();
+    let files = "data.train={ source = \"train.a\", target = \"train.b\" }";
+    let valid = "data.valid={ source = \"valid.a\", target = \"valid.b\" }";
+    for kind in ["pictures", "features"] {
+        let kind_is = format!("data.source_kind={kind}");
+        let arguments = [
+            "run",
+            "config.toml",
+            "--set",
+            files,
+            "--set",
+            valid,
+            "--set",
+            &kind_is,
+        ];
+        let error = format!("data.source_kind: is \"{kind}\", but the model reads text");
+        refuses(&tiny, &arguments, &error, "[model.caption]");
+    }
+}
