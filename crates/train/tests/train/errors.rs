@@ -222,6 +222,7 @@ fn data_that_the_model_does_not_read_is_refused_with_what_to_change() {
     let tiny = Tiny::new();
     let files = "data.train={ source = \"train.a\", target = \"train.b\" }";
     let valid = "data.valid={ source = \"valid.a\", target = \"valid.b\" }";
+    let test = "data.test={ source = \"test.a\", target = \"test.b\" }";
     for kind in ["pictures", "features"] {
         let kind_is = format!("data.source_kind={kind}");
         let arguments = [
@@ -231,6 +232,8 @@ fn data_that_the_model_does_not_read_is_refused_with_what_to_change() {
             files,
             "--set",
             valid,
+            "--set",
+            test,
             "--set",
             &kind_is,
         ];
