@@ -6,6 +6,7 @@
 mod attention;
 mod cache;
 mod config;
+mod decoding;
 mod embedding;
 mod footprint;
 mod recurrent;
