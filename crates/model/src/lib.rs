@@ -5,6 +5,7 @@
 
 mod attention;
 mod cache;
+mod caption;
 mod config;
 mod decoding;
 mod embedding;
@@ -17,6 +18,7 @@ mod weights;
 
 pub use attend_ops::{Kernels, Loss, Mode, Pass};
 pub use attention::{AlignKind, ContextKind, ScoreKind};
+pub use caption::{BlockConfig, Caption, CaptionConfig, PictureConfig};
 pub use config::{ModelConfig, Vocabularies};
 pub use embedding::Tie;
 pub use footprint::{BatchSize, Footprint, SearchFootprint, TrainingFootprint};

@@ -17,9 +17,11 @@ mod encoder;
 mod expectation;
 mod footprint;
 mod schedule;
+mod start;
 mod step_output;
 
 pub use attention_config::{AttentionChoice, AttentionConfig, AttentionOrder};
+pub(crate) use config::at_least_one_layer;
 pub use config::{CellKind, RecurrentConfig};
 
 use attend_batch::{Packed, Source};
@@ -33,8 +35,9 @@ use crate::{
     AttentionMap, DecoderState, Encode, Memory, Output, Place, Step, Train, Vocabularies, Weights,
 };
 pub(crate) use decoding::Decoding;
-use encoded::Encoded;
-use encoder::Encoder;
+pub(crate) use encoded::Encoded;
+pub(crate) use encoder::Encoder;
+pub(crate) use start::Start;
 
 pub struct Recurrent {
     weights: Weights,
@@ -55,7 +58,7 @@ impl Recurrent {
         Ok(Self {
             source,
             source_drop: DropoutSite::new(config.dropout, "model.encoder.embed_tokens"),
-            encoder: Encoder::new(config, &mut init)?,
+            encoder: Encoder::new(config, config.d_embed, &mut init)?,
             decoding: Decoding::new(config, target, &mut init)?,
             weights: init.finish(),
         })

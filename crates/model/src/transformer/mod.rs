@@ -16,6 +16,7 @@ mod scores;
 mod state;
 
 pub use config::{Activation, NormKind, TransformerConfig};
+pub(crate) use position::Positions;
 pub use position::sinusoids;
 pub use scores::Scores;
 
