@@ -206,7 +206,7 @@ impl Sources {
         {
             let before = values.len();
             values.extend(rows);
-            lengths.push((values.len() - before) / *width);
+            lengths.push((values.len() - before) / (*width).max(1));
         }
     }
 

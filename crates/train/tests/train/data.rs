@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::tiny::Tiny;
 
-fn stdout(output: &std::process::Output) -> String {
+pub(crate) fn stdout(output: &std::process::Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 

@@ -12,6 +12,7 @@ mod hub; // data and models on the Hugging Face Hub
 mod init; // training that starts from another model, and frozen weights
 mod isa; // versions of the kernels, and which give the same bits
 mod keys; // keys without effect, and keys with old names
+mod pictures; // sources that are pictures
 mod ranges; // the range of every number in a config
 mod resume; // stopped, killed and resumed runs end with the same bits
 mod sequences; // random sequences of kills, resumptions, changes and damage
