@@ -12,6 +12,8 @@ mod family;
 mod footprint;
 mod places;
 mod regions;
+#[cfg(test)]
+mod tests;
 
 pub use config::{BlockConfig, CaptionConfig, PictureConfig};
 

@@ -108,7 +108,9 @@ fn fused_and_composed_kernels_have_the_same_loss_and_gradients_with_dropout() ->
             let (Some(fused), Some(composed)) = (fused, &composed.1[name]) else {
                 panic!("{config:?}: {name} has no gradient with one of the kernels");
             };
-            assert_close(fused, composed, 2e-5)?;
+            // Relative to the largest entry: that is how much the sums that cancel out have rounded.
+            let scale = composed.abs()?.max_all()?.to_scalar::<f32>()?.max(1.0);
+            assert_close(fused, composed, 2e-5 * scale)?;
         }
     }
     Ok(())
