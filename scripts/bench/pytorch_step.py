@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import pytorch_caption
 import pytorch_recurrent
 
 warnings.filterwarnings("ignore")
@@ -110,18 +111,24 @@ def main():
     vocabulary = int(vocabulary)
     torch.manual_seed(1)
     dropout, recurrent = 0.0 if weights else 0.1, shape in pytorch_recurrent.SHAPES
-    if recurrent:
+    caption = shape == "caption"
+    if caption:
+        model = pytorch_caption.Caption(vocabulary, dropout).train()
+    elif recurrent:
         model = pytorch_recurrent.Recurrent(shape, vocabulary, dropout, exact=bool(weights)).train()
     else:
         model = Model(*SHAPES[shape], vocabulary, dropout).train()
     if weights:
         from safetensors.torch import load_file
 
-        (pytorch_recurrent.load if recurrent else load)(model, load_file(weights[0]))
+        loader = pytorch_caption.load if caption else pytorch_recurrent.load if recurrent else load
+        loader(model, load_file(weights[0]))
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(parameters, lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
     words = vocabulary - 1 if weights else vocabulary
     batches = [prepare(line, vocabulary - 1) for line in open(batches)]
+    if caption:
+        batches = [(pytorch_caption.pictures(source), *rest) for source, *rest in batches]
     print(json.dumps({"parameters": sum(p.numel() for p in parameters)}), flush=True)
     done = 0
     for line in sys.stdin:
@@ -129,7 +136,13 @@ def main():
         for _ in range(int(line)):
             source, inputs, labels, ragged = batches[done % len(batches)]
             start = time.perf_counter()
-            hidden = model(source, inputs, ragged)
+            penalty = 0.0
+            if caption:
+                hidden, attention = model(source, inputs)
+                # Attend's loss is a sum over all words, and so is its penalty; both are then divided by the words.
+                penalty = model.penalty(attention) / labels.numel()
+            else:
+                hidden = model(source, inputs, ragged)
             if recurrent and ragged:
                 real = labels != vocabulary - 1
                 hidden, labels = hidden[real], labels[real]
@@ -140,7 +153,7 @@ def main():
                 logits, labels, ignore_index=vocabulary - 1, label_smoothing=0.1
             )
             optimizer.zero_grad(set_to_none=True)
-            loss.backward()
+            (loss + penalty).backward()
             if weights:  # clip_grad_norm_ sums in float32, accurate to only three digits
                 squares = sum(p.grad.double().square().sum() for p in parameters)
             norm = nn.utils.clip_grad_norm_(parameters, 1.0)

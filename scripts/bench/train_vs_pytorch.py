@@ -20,7 +20,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SHAPES = {"base": (512, 6, 2048), "small": (256, 3, 1024), "tiny": (128, 4, 256)}
 RECURRENT = ("luong", "bahdanau", "fixed")
-STEPS = {"base": 2, "small": 6, "tiny": 12, "luong": 6, "bahdanau": 6, "fixed": 6}  # per round
+STEPS = {"base": 2, "small": 6, "tiny": 12, "luong": 6, "bahdanau": 6, "fixed": 6, "caption": 4}  # per round
 
 
 class Worker:
@@ -64,6 +64,14 @@ def equal_batches(path, vocabulary, sentences=80, length=25):
     path.write_text(json.dumps({"source": side(), "target": side()}) + "\n")
 
 
+def caption_batches(path, vocabulary, pictures=64, length=14):
+    """Random captions of one length, </s> included. The token of a source says what its picture is made of."""
+    rng = random.Random(1)
+    words = lambda: [rng.randrange(1, vocabulary - 1) for _ in range(length - 1)] + [0]
+    batch = {"source": [[n + 1] for n in range(pictures)], "target": [words() for _ in range(pictures)]}
+    path.write_text(json.dumps(batch) + "\n")
+
+
 def corpus_batches(path, options, step):
     config = path.with_suffix(".toml")
     config.write_text(
@@ -91,6 +99,11 @@ def weights_met(shape):
         source = layers * (4 * d * d + 2 * d * d_ff) + layers * 2 * d * d
         return d, source, layers * (6 * d * d + 2 * d * d_ff)
     square = 256 * 256
+    if shape == "caption":
+        # Cells times weights of every convolution, and the projection and the keys of 64 regions. The first
+        # convolution has no gradient of its input.
+        blocks = 64**2 * 27 * 32 * 2 / 3 + 32**2 * 288 * 64 + 16**2 * (576 + 1152) * 128
+        return 256, blocks + 64 * (square / 2 + square), 4 * 3 * square + square + 3 * square
     # Gates and keys of the source; gates with the fed input, queries and the combination of state and context.
     return 256, *{
         "luong": (4 * 1.5 * square + square, 4 * 3 * square + 2 * square),
@@ -192,19 +205,22 @@ def main():
     os.environ.setdefault("OMP_NUM_THREADS", str(os.cpu_count()))
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        equal, large, ragged = (folder / f"{name}.jsonl" for name in ("equal", "large", "ragged"))
+        names = ("equal", "large", "captions", "ragged")
+        equal, large, captions, ragged = (folder / f"{name}.jsonl" for name in names)
         equal_batches(equal, 8001)
         equal_batches(large, 32001)
+        caption_batches(captions, 201)
         cases = [(shape, shape, 8001, equal) for shape in ("tiny", "small", "base")]
         cases.append(("base-32k", "base", 32001, large))
         cases += [(shape, shape, 8001, equal) for shape in RECURRENT]
+        cases.append(("caption", "caption", 201, captions))
         if options.corpus:
             corpus_batches(ragged, options, step)
             shapes = ("tiny", "small", "base", "luong", "bahdanau")
             cases += [(f"ragged-{shape}", shape, 8001, ragged) for shape in shapes]
             print(f"ragged: {padding(ragged):.3f} padded target tokens per real one")
         for case in cases:
-            kind = "recurrent" if case[1] in RECURRENT else "transformer"
+            kind = "recurrent" if case[1] in RECURRENT else "caption" if case[1] == "caption" else "transformer"
             if options.only in (None, case[0], kind):
                 compare(*case, options, folder, step)
 

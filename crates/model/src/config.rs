@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::weights::{Init, Loaded, Packing, Values};
 use crate::{
-    Recurrent, RecurrentConfig, ScoreKind, Seq2Seq, Snail, SnailConfig, Transformer,
-    TransformerConfig,
+    Caption, CaptionConfig, Recurrent, RecurrentConfig, ScoreKind, Seq2Seq, Snail, SnailConfig,
+    Transformer, TransformerConfig,
 };
 
 /// The model: one table, whose name is the family.
@@ -22,6 +22,8 @@ pub enum ModelConfig {
     /// Causal convolutions and attention in turns, without positions: "A Simple Neural Attentive
     /// Meta-Learner" (Mishra et al. 2017).
     Snail(SnailConfig),
+    /// Captions of pictures, or words from rows of features: "Show, Attend and Tell" (Xu et al. 2015).
+    Caption(CaptionConfig),
 }
 
 impl Default for ModelConfig {
@@ -67,6 +69,7 @@ impl ModelConfig {
             ModelConfig::Transformer(config) => config.validate(),
             ModelConfig::Recurrent(config) => config.validate(),
             ModelConfig::Snail(_) => Ok(()),
+            ModelConfig::Caption(config) => config.validate(),
         }
     }
 
@@ -84,6 +87,7 @@ impl ModelConfig {
             ModelConfig::Transformer(config) => config.tie.validate("model.transformer.tie", joint),
             ModelConfig::Recurrent(config) => config.tie.validate("model.recurrent.tie", joint),
             ModelConfig::Snail(config) => config.tie.validate("model.snail.tie", joint),
+            ModelConfig::Caption(config) => config.check_tie(),
         }
     }
 
@@ -93,6 +97,7 @@ impl ModelConfig {
             ModelConfig::Transformer(config) => config.d_model,
             ModelConfig::Recurrent(config) => config.d_hidden,
             ModelConfig::Snail(config) => config.d_model,
+            ModelConfig::Caption(config) => config.width(),
         }
     }
 
@@ -102,6 +107,18 @@ impl ModelConfig {
             ModelConfig::Transformer(_) | ModelConfig::Recurrent(_) | ModelConfig::Snail(_) => {
                 SourceShape::Text
             }
+            ModelConfig::Caption(config) => config.source(),
+        }
+    }
+
+    /// Lines and columns of the regions that a picture is divided into; none if the sources are not pictures.
+    pub fn regions(&self) -> Option<(usize, usize)> {
+        match self {
+            ModelConfig::Caption(config) => {
+                let map = config.regions()?;
+                Some((map.height, map.width))
+            }
+            _ => None,
         }
     }
 
@@ -115,6 +132,10 @@ impl ModelConfig {
             }
             ModelConfig::Recurrent(config) => (config.encoder_layers + config.decoder_layers, 0),
             ModelConfig::Snail(config) => (2 * config.blocks, 0),
+            ModelConfig::Caption(config) => {
+                let (encoder, decoder) = config.layers();
+                (config.convolutions() + encoder + decoder, 0)
+            }
         }
     }
 
@@ -164,12 +185,16 @@ impl ModelConfig {
         self.with(vocabularies, Init::new(values, &Device::Cpu))
     }
 
-    /// Whether the matrices of the model can be packed: those of a Transformer whose scores are all scaled dot
-    /// products.
+    /// Whether the matrices of the model can be packed: those of a Transformer, or of a captioning model with its
+    /// decoder, whose scores are all scaled dot products.
     pub fn can_pack(&self) -> bool {
         let scaled = |score: &ScoreKind| *score == ScoreKind::ScaledDot;
         match self {
             ModelConfig::Transformer(config) => config.score.0.iter().all(scaled),
+            ModelConfig::Caption(config) => {
+                let transformer = config.transformer.as_ref();
+                transformer.is_some_and(|config| config.score.0.iter().all(scaled))
+            }
             ModelConfig::Recurrent(_) | ModelConfig::Snail(_) => false,
         }
     }
@@ -185,6 +210,7 @@ impl ModelConfig {
             }
             ModelConfig::Recurrent(config) => Box::new(Recurrent::new(config, vocabularies, init)?),
             ModelConfig::Snail(config) => Box::new(Snail::new(config, vocabularies, init)?),
+            ModelConfig::Caption(config) => Box::new(Caption::new(config, vocabularies, init)?),
         })
     }
 }

@@ -29,6 +29,12 @@ pub(crate) struct Tables {
     pub(crate) output: Linear,
 }
 
+/// The tables of the side that is predicted.
+pub(crate) struct TargetTables {
+    pub(crate) embedding: Weight,
+    pub(crate) output: Linear,
+}
+
 /// How wide embeddings and outputs are.
 pub(crate) struct Widths {
     /// e
@@ -44,15 +50,11 @@ impl Tables {
         widths: Widths,
         init: &mut Init,
     ) -> Result<Self> {
-        let Widths {
-            embedding: e,
-            output: d,
-        } = widths;
         let Some(source_tokens) = vocabularies.source else {
             bail!("this model reads text, but its source has no vocabulary");
         };
         if tie == Tie::All {
-            let shared = init.table("model.shared.weight", source_tokens, e)?;
+            let shared = init.table("model.shared.weight", source_tokens, widths.embedding)?;
             return Ok(Self {
                 source: shared.clone(),
                 target: shared.clone(),
@@ -60,16 +62,37 @@ impl Tables {
             });
         }
         let source = "model.encoder.embed_tokens.weight";
-        let source = init.table(source, source_tokens, e)?;
-        let target = "model.decoder.embed_tokens.weight";
-        let target = init.table(target, vocabularies.target, e)?;
-        let output = match tie {
-            Tie::None => init.table("lm_head.weight", vocabularies.target, d)?,
-            _ => target.clone(),
-        };
+        let source = init.table(source, source_tokens, widths.embedding)?;
+        let TargetTables { embedding, output } =
+            TargetTables::new(tie, vocabularies.target, widths, init)?;
         Ok(Self {
             source,
-            target,
+            target: embedding,
+            output,
+        })
+    }
+
+    /// The source's table and those of the target.
+    pub(crate) fn split(self) -> (Weight, TargetTables) {
+        let target = TargetTables {
+            embedding: self.target,
+            output: self.output,
+        };
+        (self.source, target)
+    }
+}
+
+impl TargetTables {
+    /// Tables of `tokens` rows that share nothing with a source.
+    pub(crate) fn new(tie: Tie, tokens: usize, widths: Widths, init: &mut Init) -> Result<Self> {
+        let embedding = "model.decoder.embed_tokens.weight";
+        let embedding = init.table(embedding, tokens, widths.embedding)?;
+        let output = match tie {
+            Tie::None => init.table("lm_head.weight", tokens, widths.output)?,
+            _ => embedding.clone(),
+        };
+        Ok(Self {
+            embedding,
             output: without_bias(output),
         })
     }

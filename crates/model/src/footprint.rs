@@ -20,7 +20,7 @@ pub struct Footprint {
 /// What the fused operations hold at once while they train a model, beside its parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrainingFootprint {
-    /// For each token of the source.
+    /// For each token of the source. A picture is one token.
     pub source: usize,
     /// For each token of the target.
     pub target: usize,
@@ -120,6 +120,7 @@ impl ModelConfig {
             ModelConfig::Transformer(config) => config.footprint(vocabularies),
             ModelConfig::Recurrent(config) => config.footprint(vocabularies),
             ModelConfig::Snail(config) => config.footprint(vocabularies),
+            ModelConfig::Caption(config) => config.footprint(vocabularies),
         };
         Ok(Footprint {
             weights: self.count_weights(vocabularies)?,
@@ -163,6 +164,7 @@ impl ModelConfig {
             ModelConfig::Transformer(config) => (config.encoder_layers, config.decoder_layers),
             ModelConfig::Recurrent(config) => (config.encoder_layers, config.decoder_layers),
             ModelConfig::Snail(_) => (0, 0), // each block is wider than the one before it
+            ModelConfig::Caption(config) => config.layers(),
         }
     }
 
@@ -177,6 +179,7 @@ impl ModelConfig {
                 (config.encoder_layers, config.decoder_layers) = (encoder, decoder);
             }
             ModelConfig::Snail(_) => {}
+            ModelConfig::Caption(config) => config.set_layers(encoder, decoder),
         }
         config
     }

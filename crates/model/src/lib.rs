@@ -5,7 +5,9 @@
 
 mod attention;
 mod cache;
+mod caption;
 mod config;
+mod decoding;
 mod embedding;
 mod footprint;
 mod recurrent;
@@ -16,6 +18,7 @@ mod weights;
 
 pub use attend_ops::{Kernels, Loss, Mode, Pass};
 pub use attention::{AlignKind, ContextKind, ScoreKind};
+pub use caption::{BlockConfig, Caption, CaptionConfig, PictureConfig};
 pub use config::{ModelConfig, Vocabularies};
 pub use embedding::Tie;
 pub use footprint::{BatchSize, Footprint, SearchFootprint, TrainingFootprint};

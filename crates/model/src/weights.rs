@@ -291,6 +291,21 @@ impl<'a> Init<'a> {
         move |i| bound * (2.0 * key.uniform(i) - 1.0)
     }
 
+    /// A convolution of size 3 × 3, `[outputs, 3, 3, inputs]`, by He et al.'s rule for what ReLU follows (2015), and a
+    /// bias of zero.
+    pub(crate) fn convolution(
+        &mut self,
+        name: &str,
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<(Weight, Weight)> {
+        let weight = format!("{name}.weight");
+        let (key, deviation) = (self.key(&weight), (2.0 / (9 * inputs) as f64).sqrt());
+        let initial = move |i| deviation * key.normal(i);
+        let weight = self.add(weight, (outputs, 3, 3, inputs), initial)?;
+        Ok((weight, self.bias(&format!("{name}.bias"), outputs)?))
+    }
+
     pub(crate) fn norm(&mut self, name: &str, d: usize) -> Result<LayerNorm> {
         let weight = self.add(format!("{name}.weight"), d, |_| 1.0)?;
         let bias = self.add(format!("{name}.bias"), d, |_| 0.0)?;

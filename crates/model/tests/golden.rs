@@ -1,10 +1,10 @@
 //! Compares outputs, loss and the gradient of every parameter with PyTorch's, from files written by
-//! `scripts/golden/transformer.py` and `scripts/golden/recurrent.py`.
+//! `scripts/golden/transformer.py`, `recurrent.py` and `caption.py`.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use attend_batch::{Packed, Source};
+use attend_batch::{Packed, PictureShape, Pictures, Source};
 use attend_model::{Kernels, ModelConfig, Pass, Place, Seq2Seq, Vocabularies};
 use candle_core::{Device, Result, Tensor, safetensors};
 use serde::Deserialize;
@@ -12,7 +12,8 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 struct Case {
     model: ModelConfig,
-    source_vocab: usize,
+    /// None if the sources are pictures.
+    source_vocab: Option<usize>,
     target_vocab: usize,
     smoothing: f32,
 }
@@ -36,7 +37,7 @@ impl Golden {
     fn model(&self) -> Result<Box<dyn Seq2Seq>> {
         let case = &self.case;
         let vocabularies = Vocabularies {
-            source: Some(case.source_vocab),
+            source: case.source_vocab,
             target: case.target_vocab,
             joint: self.tensors.contains_key("param.model.shared.weight"),
         };
@@ -60,6 +61,20 @@ impl Golden {
             ids,
             lengths.into_iter().map(|length| length as usize),
         ))
+    }
+
+    fn source(&self) -> Result<Source> {
+        let Some(pictures) = self.tensors.get("input.pictures") else {
+            return Ok(self.batch("source")?.into());
+        };
+        let (_, height, width, channels) = pictures.dims4()?;
+        let shape = PictureShape {
+            height,
+            width,
+            channels,
+        };
+        let values = pictures.flatten_all()?.to_vec1()?;
+        Ok(Source::Pictures(Pictures::new(values, shape)))
     }
 
     fn check(&self, name: &str, ours: &Tensor, kernels: Kernels) -> Result<()> {
@@ -91,8 +106,7 @@ impl Golden {
 
 fn check(name: &str) -> Result<()> {
     let golden = Golden::read(name)?;
-    let (source, target) = (golden.batch("source")?, golden.batch("target")?);
-    let source = Source::from(source);
+    let (source, target) = (golden.source()?, golden.batch("target")?);
     for kernels in Kernels::ALL {
         let model = golden.model()?;
         let pass = Pass::train(kernels, 0, 0);
@@ -230,4 +244,15 @@ fn a_cosine_score_equals_pytorch() -> Result<()> {
 #[test]
 fn a_monotonic_window_and_a_location_score_equal_pytorch() -> Result<()> {
     check("lstm_local_m")
+}
+
+#[test]
+fn captions_by_soft_attention_with_a_gate_and_the_doubly_stochastic_penalty_equal_pytorch()
+-> Result<()> {
+    check("caption_soft")
+}
+
+#[test]
+fn captions_by_a_transformer_equal_pytorch() -> Result<()> {
+    check("caption_transformer")
 }

@@ -29,6 +29,7 @@ mod packed;
 mod padding;
 mod param;
 mod pass;
+mod picture;
 pub mod profile;
 pub mod random;
 mod recurrent;
@@ -56,6 +57,7 @@ pub use param::Param;
 #[cfg(test)]
 pub(crate) use param::backward;
 pub use pass::{Kernels, Mode, Pass};
+pub use picture::{Grid, PictureLayer, convolve};
 pub use random::{Dropout, Site};
 pub use recurrent::{Cell, Direction, cell, recurrence};
 pub use shared::Shared;

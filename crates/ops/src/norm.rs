@@ -254,21 +254,27 @@ kernel! {
         normal: &mut [f32],
         y: &mut [f32],
     ) -> f32 {
-        let d = x.len() as f32;
         normal.copy_from_slice(x);
         if let Some(Branch { values, dropout }) = z {
             add_dropped(normal, values, dropout);
         }
-        let mean = simd::sum(normal) / d;
-        normal.iter_mut().for_each(|s| *s -= mean);
-        let inverse = 1.0 / (simd::dot(normal, normal) / d + EPSILON).sqrt();
-        let parameters = weight.iter().zip(bias);
-        for ((normal, y), (weight, bias)) in normal.iter_mut().zip(y).zip(parameters) {
-            *normal *= inverse;
-            *y = *normal * weight + bias;
-        }
-        inverse
+        norm_values(normal, weight, bias, y)
     }
+}
+
+/// Normalises a row in place, for a kernel; returns 1/√(var + ε).
+#[inline(always)]
+pub(crate) fn norm_values(normal: &mut [f32], weight: &[f32], bias: &[f32], y: &mut [f32]) -> f32 {
+    let d = normal.len() as f32;
+    let mean = simd::sum(normal) / d;
+    normal.iter_mut().for_each(|s| *s -= mean);
+    let inverse = 1.0 / (simd::dot(normal, normal) / d + EPSILON).sqrt();
+    let parameters = weight.iter().zip(bias);
+    for ((normal, y), (weight, bias)) in normal.iter_mut().zip(y).zip(parameters) {
+        *normal *= inverse;
+        *y = *normal * weight + bias;
+    }
+    inverse
 }
 
 kernel! {
@@ -282,25 +288,37 @@ kernel! {
         dw: &mut [f32],
         db: &mut [f32],
     ) {
-        let d = dy.len();
-        let (normal, weight) = (&normal[..d], &weight[..d]);
-        if dw.is_empty() {
-            for j in 0..d {
-                dy[j] *= weight[j];
-            }
-        } else {
-            let (dw, db) = (&mut dw[..d], &mut db[..d]);
-            for j in 0..d {
-                db[j] += dy[j];
-                dw[j] += dy[j] * normal[j];
-                dy[j] *= weight[j];
-            }
-        }
-        let mean = simd::sum(dy) / d as f32;
-        let along = simd::dot(dy, normal) / d as f32;
+        norm_values_backward(dy, normal, inverse, weight, dw, db);
+    }
+}
+
+#[inline(always)]
+pub(crate) fn norm_values_backward(
+    dy: &mut [f32],
+    normal: &[f32],
+    inverse: f32,
+    weight: &[f32],
+    dw: &mut [f32],
+    db: &mut [f32],
+) {
+    let d = dy.len();
+    let (normal, weight) = (&normal[..d], &weight[..d]);
+    if dw.is_empty() {
         for j in 0..d {
-            dy[j] = inverse * (dy[j] - mean - normal[j] * along);
+            dy[j] *= weight[j];
         }
+    } else {
+        let (dw, db) = (&mut dw[..d], &mut db[..d]);
+        for j in 0..d {
+            db[j] += dy[j];
+            dw[j] += dy[j] * normal[j];
+            dy[j] *= weight[j];
+        }
+    }
+    let mean = simd::sum(dy) / d as f32;
+    let along = simd::dot(dy, normal) / d as f32;
+    for j in 0..d {
+        dy[j] = inverse * (dy[j] - mean - normal[j] * along);
     }
 }
 

@@ -17,6 +17,8 @@ pub enum Part {
     AttentionBackward,
     Recurrence,
     RecurrenceBackward,
+    Convolution,
+    ConvolutionBackward,
     Norm,
     Activation,
     Loss,
@@ -24,7 +26,7 @@ pub enum Part {
 }
 
 impl Part {
-    pub const ALL: [Part; 12] = [
+    pub const ALL: [Part; 14] = [
         Part::LinearForward,
         Part::LinearInput,
         Part::LinearWeight,
@@ -32,6 +34,8 @@ impl Part {
         Part::AttentionBackward,
         Part::Recurrence,
         Part::RecurrenceBackward,
+        Part::Convolution,
+        Part::ConvolutionBackward,
         Part::Norm,
         Part::Activation,
         Part::Loss,
@@ -49,6 +53,8 @@ impl Part {
             Part::AttentionBackward => "attention, backward",
             Part::Recurrence => "recurrence, forward",
             Part::RecurrenceBackward => "recurrence, backward",
+            Part::Convolution => "convolution, forward",
+            Part::ConvolutionBackward => "convolution, backward",
             Part::Norm => "residual and norm, both ways",
             Part::Activation => "activation, backward",
             Part::Loss => "output projection and loss, both ways",

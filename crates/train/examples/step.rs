@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use attend_batch::{Packed, Source};
+use attend_batch::{Packed, PictureShape, Pictures, Source, SourceShape};
 use attend_cli::ComputeArgs;
 use attend_data::{Batch, Batches, Cleaner, Corpus, Dataset, Mixture, Position, Tokenizers};
 use attend_model::{
-    AttentionChoice, AttentionConfig, CellKind, Kernels, ModelConfig, Pass, RecurrentConfig,
-    Seq2Seq, Tie, TransformerConfig, Vocabularies,
+    AttentionChoice, AttentionConfig, BlockConfig, CaptionConfig, CellKind, Kernels, ModelConfig,
+    Pass, PictureConfig, RecurrentConfig, Seq2Seq, Tie, TransformerConfig, Vocabularies,
 };
 use attend_ops::{on_pool, profile};
 use attend_train::{Config, Optimizer, TrainConfig};
@@ -47,7 +47,7 @@ enum Command {
 
 #[derive(Args)]
 struct RunArgs {
-    /// base, small or tiny of the Transformer; luong, bahdanau or fixed of recurrent models
+    /// base, small or tiny of the Transformer; luong, bahdanau or fixed of recurrent models; caption
     #[arg(long)]
     shape: String,
     /// Entries of the vocabulary, padding included
@@ -67,7 +67,8 @@ struct RunArgs {
     compute: ComputeArgs,
 }
 
-/// Sentences of both languages, each ending in </s>.
+/// Sentences of both languages, each ending in </s>. A picture is made of the first token of its source, by a rule
+/// that other programs can follow.
 #[derive(Serialize, Deserialize)]
 struct Pairs {
     source: Vec<Vec<u32>>,
@@ -138,6 +139,7 @@ fn shape(args: &RunArgs) -> Result<ModelConfig> {
         "luong" => recurrent(args, CellKind::Lstm, 1, Some(AttentionConfig::default())),
         "bahdanau" => recurrent(args, CellKind::Gru, 1, Some(AttentionConfig::bahdanau())),
         "fixed" => recurrent(args, CellKind::Lstm, 2, None),
+        "caption" => caption(args),
         other => bail!("there is no shape {other}"),
     })
 }
@@ -183,32 +185,81 @@ fn recurrent(
     })
 }
 
+/// Show, Attend and Tell with soft attention, for pictures of 64 by 64 pixels and 64 regions.
+fn caption(args: &RunArgs) -> ModelConfig {
+    let block = |width, convolutions| BlockConfig {
+        width,
+        convolutions,
+        pool: 2,
+    };
+    let attention = AttentionConfig {
+        gate: true,
+        doubly_stochastic: 1.0,
+        ..AttentionConfig::bahdanau()
+    };
+    ModelConfig::Caption(CaptionConfig {
+        picture: Some(PictureConfig {
+            height: 64,
+            width: 64,
+            grey: false,
+        }),
+        blocks: vec![block(32, 1), block(64, 1), block(128, 2)],
+        dropout: args.dropout,
+        recurrent: Some(RecurrentConfig {
+            cell: CellKind::Lstm,
+            encoder_layers: 0,
+            d_embed: 256,
+            d_hidden: 256,
+            dropout: args.dropout,
+            tie: Tie::Decoder,
+            attention: attention.into(),
+            ..RecurrentConfig::default()
+        }),
+        ..CaptionConfig::default()
+    })
+}
+
+/// Value i of the picture of token t is sin(0.37 t + 0.11 i).
+fn pictures(source: &[Vec<u32>], shape: PictureShape) -> Source {
+    let values = source.iter().flat_map(|tokens| {
+        let first = tokens.first().copied().unwrap_or(0);
+        let value = move |i| (0.37 * f64::from(first) + 0.11 * i as f64).sin() as f32;
+        (0..shape.values()).map(value)
+    });
+    Source::Pictures(Pictures::new(values.collect(), shape))
+}
+
 fn run(args: &RunArgs, device: &candle_core::Device, kernels: Kernels) -> Result<()> {
+    let config = shape(args)?;
+    let sources = config.source();
     let lines = BufReader::new(File::open(&args.batches).context("no batches")?).lines();
     let batches = lines.map(|line| {
         let Pairs { source, target } = serde_json::from_str(&line?)?;
         Ok(PackedPairs {
-            source: Packed::of_sentences(&source).into(),
+            source: match sources {
+                SourceShape::Pictures(shape) => pictures(&source, shape),
+                _ => Packed::of_sentences(&source).into(),
+            },
             target: Packed::of_sentences(&target),
         })
     });
     let batches = batches.collect::<Result<Vec<_>>>()?;
     let vocabularies = Vocabularies {
-        source: Some(args.vocabulary),
+        source: (sources == SourceShape::Text).then_some(args.vocabulary),
         target: args.vocabulary,
-        joint: true,
+        joint: sources == SourceShape::Text,
     };
-    let model = shape(args)?.build(vocabularies, 1, device)?;
+    let model = config.build(vocabularies, 1, device)?;
     if let Some(path) = &args.weights {
         let params = model.weights().params();
         let tensors = params.map(|param| (param.name().to_string(), param.value().clone()));
         candle_core::safetensors::save(&tensors.collect(), path)?;
     }
-    let config = TrainConfig {
+    let training = TrainConfig {
         clip_norm: Some(1.0),
         ..TrainConfig::default()
     };
-    let mut optimizer = Optimizer::new(model.weights(), &config, kernels)?;
+    let mut optimizer = Optimizer::new(model.weights(), &training, kernels)?;
     say(&serde_json::json!({ "parameters": model.weights().count() }))?;
     let mut done = 0;
     for line in io::stdin().lines() {
@@ -222,9 +273,9 @@ fn run(args: &RunArgs, device: &candle_core::Device, kernels: Kernels) -> Result
             let start = Instant::now();
             let pass = Pass::train(kernels, 1, done);
             done += 1;
-            let loss = backward(&*model, batch, config.label_smoothing, &pass)?;
+            let loss = backward(&*model, batch, training.label_smoothing, &pass)?;
             let norm = optimizer.norm()?;
-            optimizer.step(&config, done, 1e-4, norm)?;
+            optimizer.step(&training, done, 1e-4, norm)?;
             milliseconds.push(1e3 * start.elapsed().as_secs_f64());
             losses.push(loss);
             norms.push(norm);

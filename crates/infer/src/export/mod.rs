@@ -155,6 +155,7 @@ pub(crate) fn exportable(model: &ModelConfig) -> Result<&TransformerConfig> {
         ModelConfig::Transformer(transformer) => transformer,
         ModelConfig::Recurrent(_) => return refused("it is recurrent", kind),
         ModelConfig::Snail(_) => return refused("it is a SNAIL", kind),
+        ModelConfig::Caption(_) => return refused("its sources are not text", kind),
     };
     if transformer
         .score

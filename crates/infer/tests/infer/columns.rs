@@ -1,6 +1,6 @@
 use std::fs;
 
-use crate::command::{assert_error, infer};
+use crate::command::{assert_refused, infer};
 use crate::fixture::with_bundle;
 
 const TABLE: &str = "id\ten\tde\n1\ta dog runs\tein Hund rennt\n2\t\t\n3\tdogs\tHunde\n";
@@ -45,10 +45,10 @@ fn a_column_that_is_not_there_and_a_table_that_would_be_overwritten_are_errors()
     let folder = folder.path();
     fs::write(folder.join("test.tsv"), TABLE).unwrap();
     let ran = infer(folder, &["translate", "bundle", "test.tsv:fr"], b"");
-    assert_error(&ran, "test.tsv:1: no column \"fr\"", "its columns are");
+    assert_refused(&ran, "test.tsv:1: no column \"fr\"", "its columns are");
     let args = ["translate", "bundle", "test.tsv:en", "-o", "test.tsv"];
     let ran = infer(folder, &args, b"");
-    assert_error(
+    assert_refused(
         &ran,
         "test.tsv: is both input and output",
         "give -o another file",

@@ -12,8 +12,8 @@ use crate::Tie;
 pub struct RecurrentConfig {
     /// The recurrent cell.
     pub cell: CellKind,
-    /// Number of encoder layers.
-    #[schemars(range(min = 1, max = 100_000))]
+    /// Number of encoder layers: at least 1, or 0 in `[model.caption]`.
+    #[schemars(range(min = 0, max = 100_000))]
     pub encoder_layers: usize,
     /// Number of decoder layers.
     #[schemars(range(min = 1, max = 100_000))]
@@ -77,14 +77,21 @@ impl Default for RecurrentConfig {
 impl RecurrentConfig {
     /// Checks the values that depend on each other.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        if self.bidirectional && !self.d_hidden.is_multiple_of(2) {
+        at_least_one_layer("model.recurrent.encoder_layers", self.encoder_layers)?;
+        self.validate_as_decoder()
+    }
+
+    /// The same for a model that has another encoder, and perhaps no layers of this one.
+    pub(crate) fn validate_as_decoder(&self) -> Result<(), ConfigError> {
+        let bidirectional = self.bidirectional && self.encoder_layers > 0;
+        if bidirectional && !self.d_hidden.is_multiple_of(2) {
             return Err(ConfigError::new(
                 "model.recurrent.d_hidden",
                 format!("d_hidden = {} is odd", self.d_hidden),
                 "choose an even one; each direction of a bidirectional encoder has half of it",
             ));
         }
-        if self.bidirectional && self.reverse_source {
+        if bidirectional && self.reverse_source {
             return Err(ConfigError::new(
                 "model.recurrent.reverse_source",
                 "has no effect if the encoder is bidirectional",
@@ -104,4 +111,13 @@ impl RecurrentConfig {
             AttentionChoice::Some(attention) => attention.validate(),
         }
     }
+}
+
+/// Refuses an encoder without layers. Only a model that makes states of its own can do without.
+pub(crate) fn at_least_one_layer(key: &str, layers: usize) -> Result<(), ConfigError> {
+    if layers == 0 {
+        let hint = "it must be from 1 to 100000; only a [model.caption] can have 0";
+        return Err(ConfigError::new(key, "is 0", hint));
+    }
+    Ok(())
 }

@@ -5,12 +5,12 @@ use crate::Memory;
 
 /// What a recurrent encoder makes of a batch.
 #[derive(Clone)]
-pub(super) struct Encoded {
+pub(crate) struct Encoded {
     /// `[n, h]`
-    pub(super) states: Tensor,
-    pub(super) segments: Segments,
+    pub(crate) states: Tensor,
+    pub(crate) segments: Segments,
     /// The last state of each layer, `[b, S]`, from which the decoder starts.
-    pub(super) finals: Vec<Tensor>,
+    pub(crate) finals: Vec<Tensor>,
 }
 
 /// The part of a [`Memory`] that only this family understands.

@@ -26,7 +26,8 @@ struct DirectionalRnn {
 }
 
 impl Encoder {
-    pub(crate) fn new(config: &RecurrentConfig, init: &mut Init) -> Result<Self> {
+    /// For inputs of this width.
+    pub(crate) fn new(config: &RecurrentConfig, inputs: usize, init: &mut Init) -> Result<Self> {
         let cell = Cell::from(config.cell);
         let directions = match (config.bidirectional, config.reverse_source) {
             (true, _) => vec![Direction::Forward, Direction::Backward],
@@ -37,11 +38,7 @@ impl Encoder {
         let mut layers = Vec::new();
         for n in 0..config.encoder_layers {
             let name = format!("model.encoder.layers.{n}");
-            let inputs = if n == 0 {
-                config.d_embed
-            } else {
-                config.d_hidden
-            };
+            let inputs = if n == 0 { inputs } else { config.d_hidden };
             let rnns = directions.iter().map(|&direction| {
                 let name = match direction {
                     Direction::Forward => format!("{name}.forward"),
@@ -62,7 +59,7 @@ impl Encoder {
         Ok(Self { cell, layers })
     }
 
-    /// Embedded tokens `[n, e]` to states `[n, h]`, and the final state of each layer, `[b, S]`.
+    /// Embedded tokens or other inputs to states `[n, h]`, and the final state of each layer, `[b, S]`.
     pub(crate) fn forward(
         &self,
         x: &Tensor,

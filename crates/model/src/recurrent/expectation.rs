@@ -72,7 +72,9 @@ fn sample(model: &Recurrent, target: &[u32], number: u64) -> Result<(Keys, Sampl
     let target = Packed::of_sentences([target]);
     let pass = Pass::train(Kernels::Fused, 1, number);
     let memory = model.encode(&source.into(), &pass)?;
-    let decoded = model.run_decoder(&Encoded::from_memory(&memory)?, &target, &pass)?;
+    let decoded = model
+        .decoding
+        .run_decoder(&Encoded::from_memory(&memory)?, &target, &pass)?;
     let choice = decoded.alignment.as_ref().and_then(|it| it.choice.clone());
     let (keys, log_p) = match &choice {
         Some(choice) => (
@@ -83,7 +85,7 @@ fn sample(model: &Recurrent, target: &[u32], number: u64) -> Result<(Keys, Sampl
     };
     let output = Output {
         hidden: decoded.hidden,
-        penalty: decoded.alignment.and_then(|it| model.penalty(it)),
+        penalty: decoded.alignment.and_then(|it| model.decoding.penalty(it)),
     };
     let loss = model.loss(&output, &target, 0.1, &pass)?;
     let value: f64 = loss.each.iter().map(|&loss| f64::from(loss)).sum();

@@ -10,44 +10,41 @@ mod attention_config;
 mod config;
 mod cross_attention;
 mod decoder;
+mod decoding;
 mod encoded;
 mod encoder;
 #[cfg(test)]
 mod expectation;
 mod footprint;
 mod schedule;
+mod start;
 mod step_output;
 
 pub use attention_config::{AttentionChoice, AttentionConfig, AttentionOrder};
+pub(crate) use config::at_least_one_layer;
 pub use config::{CellKind, RecurrentConfig};
 
 use attend_batch::{Packed, Source};
-use attend_ops::{Cell, DropoutSite, Kernels, Linear, Pass, dropout, project};
+use attend_ops::{Cell, DropoutSite, Kernels, Linear, Pass, Weight};
 use candle_core::{Result, Tensor};
 
-use crate::attention::{Context, Hard, KeysValues, Scope};
-use crate::cache::{Cache, CachedState, StepCached};
+use crate::decoding::Decoding as _;
 use crate::embedding::{Tables, Widths, embed_words, tokens};
 use crate::weights::Init;
 use crate::{
-    AttentionMap, DecoderState, Encode, Memory, Output, Penalty, Place, Step, Train, Vocabularies,
-    Weights,
+    AttentionMap, DecoderState, Encode, Memory, Output, Place, Step, Train, Vocabularies, Weights,
 };
-use alignment::{Alignment, AttentionPenalty};
-use decoder::{Decoded, Decoder, StepInput};
-use encoded::Encoded;
-use encoder::Encoder;
+pub(crate) use decoding::Decoding;
+pub(crate) use encoded::Encoded;
+pub(crate) use encoder::Encoder;
+pub(crate) use start::Start;
 
 pub struct Recurrent {
     weights: Weights,
-    tables: Tables,
-    encoder: Encoder,
-    decoder: Decoder,
-    /// λ of the doubly stochastic penalty.
-    doubly_stochastic: f32,
+    source: Weight,
     source_drop: DropoutSite,
-    target_drop: DropoutSite,
-    hidden_drop: DropoutSite,
+    encoder: Encoder,
+    decoding: Decoding,
 }
 
 impl Recurrent {
@@ -56,31 +53,23 @@ impl Recurrent {
         vocabularies: Vocabularies,
         mut init: Init,
     ) -> Result<Self> {
-        let widths = Widths {
-            embedding: config.d_embed,
-            output: config.d_hidden,
-        };
-        let drop = |name: &str| DropoutSite::new(config.dropout, name);
+        let tables = Tables::new(config.tie, vocabularies, Widths::from(config), &mut init)?;
+        let (source, target) = tables.split();
         Ok(Self {
-            tables: Tables::new(config.tie, vocabularies, widths, &mut init)?,
-            encoder: Encoder::new(config, &mut init)?,
-            decoder: Decoder::new(config, &mut init)?,
-            doubly_stochastic: match &config.attention {
-                AttentionChoice::None => 0.0,
-                AttentionChoice::Some(attention) => attention.doubly_stochastic,
-            },
-            source_drop: drop("model.encoder.embed_tokens"),
-            target_drop: drop("model.decoder.embed_tokens"),
-            hidden_drop: drop("model.decoder.output"),
+            source,
+            source_drop: DropoutSite::new(config.dropout, "model.encoder.embed_tokens"),
+            encoder: Encoder::new(config, config.d_embed, &mut init)?,
+            decoding: Decoding::new(config, target, &mut init)?,
             weights: init.finish(),
         })
     }
+}
 
-    /// The context, if it is a hard one.
-    fn hard(&self) -> Option<&Hard> {
-        match &self.decoder.attention.as_ref()?.attention.context {
-            Context::Hard(hard) => Some(hard),
-            Context::Soft => None,
+impl From<&RecurrentConfig> for Widths {
+    fn from(config: &RecurrentConfig) -> Self {
+        Self {
+            embedding: config.d_embed,
+            output: config.d_hidden,
         }
     }
 }
@@ -112,41 +101,10 @@ fn recurrent(
     }
 }
 
-impl Recurrent {
-    /// Teacher forcing.
-    fn run_decoder(&self, encoded: &Encoded, target: &Packed, pass: &Pass) -> Result<Decoded> {
-        let inputs = target.shifted(self.start_token());
-        let embed = |order: Option<&[u32]>| {
-            let ids = match order {
-                None => inputs,
-                Some(rows) => rows.iter().map(|&row| inputs[row as usize]).collect(),
-            };
-            embed_words(&self.tables.target, &ids, self.target_drop, pass)
-        };
-        let segments = &target.segments;
-        let decoded = self.decoder.forward(encoded, segments, embed, pass)?;
-        let hidden = dropout(&decoded.hidden, self.hidden_drop.of(pass), pass)?;
-        Ok(Decoded { hidden, ..decoded })
-    }
-
-    /// What is minimised in addition to the cross-entropy, if anything.
-    fn penalty(&self, alignment: Alignment) -> Option<Box<dyn Penalty>> {
-        let hard = self.hard().cloned();
-        if hard.is_none() && self.doubly_stochastic == 0.0 {
-            return None;
-        }
-        Some(Box::new(AttentionPenalty {
-            alignment,
-            doubly_stochastic: self.doubly_stochastic,
-            hard,
-        }))
-    }
-}
-
 impl Encode for Recurrent {
     fn encode(&self, source: &Source, pass: &Pass) -> Result<Memory> {
         let source = tokens(source)?;
-        let x = embed_words(&self.tables.source, &source.ids, self.source_drop, pass)?;
+        let x = embed_words(&self.source, &source.ids, self.source_drop, pass)?;
         let (states, finals) = self.encoder.forward(&x, &source.segments, pass)?;
         let encoded = Encoded {
             states,
@@ -163,15 +121,11 @@ impl Train for Recurrent {
     }
 
     fn decode(&self, memory: &Memory, target: &Packed, pass: &Pass) -> Result<Output> {
-        let decoded = self.run_decoder(&Encoded::from_memory(memory)?, target, pass)?;
-        Ok(Output {
-            hidden: decoded.hidden,
-            penalty: decoded.alignment.and_then(|it| self.penalty(it)),
-        })
+        self.decoding.decode(memory, target, pass)
     }
 
     fn output(&self) -> &Linear {
-        &self.tables.output
+        self.decoding.output()
     }
 
     fn attention(
@@ -181,10 +135,23 @@ impl Train for Recurrent {
         kernels: Kernels,
     ) -> Result<Vec<AttentionMap>> {
         let pass = Pass::eval(kernels);
-        let encoded = Encoded::from_memory(&self.encode(source, &pass)?)?;
-        let alignment = self.run_decoder(&encoded, target, &pass)?.alignment;
-        let weights = alignment.map(|it| it.choice.map_or(it.weights, |choice| choice.taken));
-        Ok(weights.map(cross_map).into_iter().collect())
+        self.decoding
+            .maps(&self.encode(source, &pass)?, target, &pass)
+    }
+}
+
+impl Step for Recurrent {
+    fn start_token(&self) -> u32 {
+        self.decoding.start_token()
+    }
+
+    fn start<'a>(
+        &'a self,
+        memory: &Memory,
+        beams: usize,
+        pass: &Pass,
+    ) -> Result<Box<dyn DecoderState + 'a>> {
+        self.decoding.start(memory, beams, pass)
     }
 }
 
@@ -195,68 +162,5 @@ fn cross_map(weights: Tensor) -> AttentionMap {
         layer: 0,
         head: 0,
         weights,
-    }
-}
-
-impl Step for Recurrent {
-    fn start_token(&self) -> u32 {
-        (self.tables.target.dims()[0] - 1) as u32
-    }
-
-    fn start<'a>(
-        &'a self,
-        memory: &Memory,
-        beams: usize,
-        pass: &Pass,
-    ) -> Result<Box<dyn DecoderState + 'a>> {
-        let encoded = Encoded::from_memory(memory)?;
-        let sentences = encoded.segments.count();
-        let rows = (0..sentences as u32).flat_map(|i| std::iter::repeat_n(i, beams));
-        let rows = Tensor::new(rows.collect::<Vec<_>>(), encoded.states.device())?;
-        let own = self.decoder.start(&encoded)?;
-        let own = own.iter().map(|own| own.detach().index_select(&rows, 0));
-        let source = self.decoder.source_keys_values(&encoded, pass)?;
-        let cache = Cache {
-            length: 0,
-            rows: vec![beams; sentences],
-            own: own.collect::<Result<_>>()?,
-            source: source.iter().map(Tensor::detach).collect(),
-            segments: encoded.segments,
-        };
-        Ok(Box::new(CachedState {
-            model: self,
-            cache,
-            pass: *pass,
-        }))
-    }
-}
-
-impl StepCached for Recurrent {
-    fn step(
-        &self,
-        cache: &mut Cache,
-        last: &[u32],
-        maps: Option<&mut Vec<AttentionMap>>,
-        pass: &Pass,
-    ) -> Result<Tensor> {
-        let x = embed_words(&self.tables.target, last, self.target_drop, pass)?;
-        let input = StepInput {
-            gates: &self.decoder.input(&x, pass)?,
-            rows: 0..last.len(),
-        };
-        let over = match &cache.source[..] {
-            [keys, values] => Some(KeysValues::new(keys, values, pass)?),
-            _ => None,
-        };
-        let scope = Scope::at(cache.length, cache.rows_by_sentence(), &cache.segments);
-        let own = &mut cache.own;
-        let step = self.decoder.step(own, input, over.as_ref(), &scope, pass)?;
-        let hidden = self.decoder.readout(&step, &x, pass)?;
-        own.iter_mut().for_each(|own| *own = own.detach());
-        if let (Some(maps), Some(attended)) = (maps, step.attended) {
-            let choice = attended.choice.map(|choice| choice.taken);
-            maps.push(cross_map(choice.unwrap_or(attended.weights)));
-        }
-        project(&hidden, &self.tables.output, pass)
     }
 }

@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use super::scores::Scores;
 use crate::Tie;
+use crate::recurrent::at_least_one_layer;
 
 /// `[model.transformer]`. The defaults are the paper's base model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TransformerConfig {
-    /// Number of encoder layers.
-    #[schemars(range(min = 1, max = 100_000))]
+    /// Number of encoder layers: at least 1, or 0 in `[model.caption]`.
+    #[schemars(range(min = 0, max = 100_000))]
     pub encoder_layers: usize,
     /// Number of decoder layers.
     #[schemars(range(min = 1, max = 100_000))]
@@ -100,6 +101,12 @@ impl From<Activation> for ops::Activation {
 impl TransformerConfig {
     /// Checks the values that depend on each other.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        at_least_one_layer("model.transformer.encoder_layers", self.encoder_layers)?;
+        self.validate_as_decoder()
+    }
+
+    /// The same for a model that has another encoder, and perhaps no layers of this one.
+    pub(crate) fn validate_as_decoder(&self) -> Result<(), ConfigError> {
         let (d, heads) = (self.d_model, self.heads);
         if !d.is_multiple_of(heads) {
             return Err(ConfigError::new(

@@ -7,6 +7,8 @@ mod block;
 mod builder;
 mod config;
 mod decoder;
+mod decoding;
+mod embedding;
 mod encoder;
 mod footprint;
 mod position;
@@ -14,39 +16,29 @@ mod scores;
 mod state;
 
 pub use config::{Activation, NormKind, TransformerConfig};
+pub(crate) use position::Positions;
 pub use position::sinusoids;
 pub use scores::Scores;
 
 use attend_batch::{Packed, Segments, Source};
-use attend_ops::{DropoutSite, Kernels, Linear, Pass, Weight, embed, project};
-use candle_core::{Result, Tensor};
+use attend_ops::{Kernels, Linear, Pass};
+use candle_core::Result;
 
-use crate::cache::{Cache, CachedState, StepCached};
+use crate::decoding::Decoding as _;
 use crate::embedding::{Tables, Widths, tokens};
 use crate::weights::Init;
 use crate::{
     AttentionMap, DecoderState, Encode, Memory, Output, Step, Train, Vocabularies, Weights,
 };
-use decoder::Decoder;
-use encoder::Encoder;
-use position::Positions;
-use state::FusedState;
+pub(crate) use decoding::Decoding;
+use embedding::Embedding;
+pub(crate) use encoder::Encoder;
 
 pub struct Transformer {
     weights: Weights,
     source: Embedding,
-    target: Embedding,
     encoder: Encoder,
-    decoder: Decoder,
-    /// The output matrix `[v, d]`, and a bias `[v]` if the config has one; the last row, padding, is never predicted.
-    output: Linear,
-    positions: Positions,
-    d: usize,
-}
-
-struct Embedding {
-    table: Weight,
-    drop: DropoutSite,
+    decoding: Decoding,
 }
 
 impl Transformer {
@@ -55,31 +47,12 @@ impl Transformer {
         vocabularies: Vocabularies,
         mut init: Init,
     ) -> Result<Self> {
-        let d = config.d_model;
-        let widths = Widths {
-            embedding: d,
-            output: d,
-        };
-        let Tables {
-            source,
-            target,
-            mut output,
-        } = Tables::new(config.tie, vocabularies, widths, &mut init)?;
-        if config.output_bias {
-            output.bias = Some(init.bias("final_logits_bias", vocabularies.target)?);
-        }
-        let embedding = |table, side: &str| Embedding {
-            table,
-            drop: DropoutSite::new(config.dropout, &format!("model.{side}.embed_tokens")),
-        };
+        let tables = Tables::new(config.tie, vocabularies, Widths::from(config), &mut init)?;
+        let (source, target) = tables.split();
         Ok(Self {
-            source: embedding(source, "encoder"),
-            target: embedding(target, "decoder"),
+            source: Embedding::new(source, "encoder", config, &init),
             encoder: Encoder::new(config, &mut init)?,
-            decoder: Decoder::new(config, &mut init)?,
-            output,
-            positions: Positions::new(d, init.device),
-            d,
+            decoding: Decoding::new(config, target, &mut init)?,
             weights: init.finish(),
         })
     }
@@ -93,38 +66,18 @@ impl Transformer {
     ) -> Result<Memory> {
         let source = tokens(source)?;
         let positions = source.segments.positions();
-        let x = self.embed(&self.source, &source.ids, &positions, pass)?;
+        let x = self.source.embed(&source.ids, &positions, pass)?;
         let states = self.encoder.forward(&x, &source.segments, maps, pass)?;
         Ok(Memory::new(states, source.segments.clone()))
     }
+}
 
-    /// The decoder under teacher forcing; adds its attention to `maps` if there are any.
-    fn run_decoder(
-        &self,
-        memory: &Memory,
-        target: &Packed,
-        maps: Option<&mut Vec<AttentionMap>>,
-        pass: &Pass,
-    ) -> Result<Tensor> {
-        let inputs = target.shifted(self.start_token());
-        let positions = target.segments.positions();
-        let x = self.embed(&self.target, &inputs, &positions, pass)?;
-        self.decoder
-            .forward(&x, &target.segments, memory, maps, pass)
-    }
-
-    /// Embeddings times √d, plus positions, then dropout (§3.4, §3.5, §5.4).
-    fn embed(
-        &self,
-        embedding: &Embedding,
-        ids: &[u32],
-        positions: &[u32],
-        pass: &Pass,
-    ) -> Result<Tensor> {
-        let longest = positions.iter().max().map_or(0, |&last| last as usize + 1);
-        let places = self.positions.upto(longest)?;
-        let dropout = embedding.drop.of(pass);
-        embed(&embedding.table, ids, &places, positions, dropout, pass)
+impl From<&TransformerConfig> for Widths {
+    fn from(config: &TransformerConfig) -> Self {
+        Self {
+            embedding: config.d_model,
+            output: config.d_model,
+        }
     }
 }
 
@@ -140,14 +93,11 @@ impl Train for Transformer {
     }
 
     fn decode(&self, memory: &Memory, target: &Packed, pass: &Pass) -> Result<Output> {
-        Ok(Output {
-            hidden: self.run_decoder(memory, target, None, pass)?,
-            penalty: None,
-        })
+        self.decoding.decode(memory, target, pass)
     }
 
     fn output(&self) -> &Linear {
-        &self.output
+        self.decoding.output()
     }
 
     fn attention(
@@ -159,18 +109,18 @@ impl Train for Transformer {
         let pass = Pass::eval(kernels);
         let mut maps = Vec::new();
         let memory = self.run_encoder(source, Some(&mut maps), &pass)?;
-        self.run_decoder(&memory, target, Some(&mut maps), &pass)?;
+        maps.extend(self.decoding.maps(&memory, target, &pass)?);
         Ok(maps)
     }
 }
 
 impl Step for Transformer {
     fn start_token(&self) -> u32 {
-        (self.target.table.dims()[0] - 1) as u32
+        self.decoding.start_token()
     }
 
     fn admits(&self, pass: &Pass) -> bool {
-        pass.kernels == Kernels::Fused && self.decoder.is_fused()
+        self.decoding.admits(pass)
     }
 
     fn start<'a>(
@@ -179,43 +129,7 @@ impl Step for Transformer {
         beams: usize,
         pass: &Pass,
     ) -> Result<Box<dyn DecoderState + 'a>> {
-        if self.admits(pass) {
-            let state = FusedState::new(self, memory, beams, pass)?;
-            return Ok(Box::new(state));
-        }
-        let sentences = memory.segments.count();
-        let source = self.decoder.source_keys_values(memory, pass)?;
-        let (dtype, device) = (memory.states.dtype(), memory.states.device());
-        let shape = (sentences * beams, Cache::FIRST_CAPACITY, 2 * self.d);
-        let own = source.iter().map(|_| Tensor::zeros(shape, dtype, device));
-        let cache = Cache {
-            length: 0,
-            rows: vec![beams; sentences],
-            own: own.collect::<Result<_>>()?,
-            source,
-            segments: memory.segments.clone(),
-        };
-        Ok(Box::new(CachedState {
-            model: self,
-            cache,
-            pass: *pass,
-        }))
-    }
-}
-
-impl StepCached for Transformer {
-    fn step(
-        &self,
-        cache: &mut Cache,
-        last: &[u32],
-        maps: Option<&mut Vec<AttentionMap>>,
-        pass: &Pass,
-    ) -> Result<Tensor> {
-        cache.reserve()?;
-        let positions = vec![cache.length as u32; last.len()];
-        let x = self.embed(&self.target, last, &positions, pass)?;
-        let hidden = self.decoder.step(&x, cache, maps, pass)?;
-        project(&hidden, &self.output, pass)
+        self.decoding.start(memory, beams, pass)
     }
 }
 

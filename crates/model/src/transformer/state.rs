@@ -2,19 +2,19 @@ use attend_batch::Segments;
 use attend_ops::{Pass, SourceWeights, StepCache, project, step};
 use candle_core::{Device, Result, Tensor};
 
-use super::Transformer;
+use super::decoding::Decoding;
 use crate::{AttentionMap, DecoderState, KeptRows, Memory, Place};
 
 /// What the decoder keeps between steps with the fused kernels. Its rows may be of different lengths.
 pub(super) struct FusedState<'a> {
-    model: &'a Transformer,
+    model: &'a Decoding,
     cache: StepCache,
     pass: Pass,
 }
 
 impl<'a> FusedState<'a> {
     pub(super) fn new(
-        model: &'a Transformer,
+        model: &'a Decoding,
         memory: &Memory,
         beams: usize,
         pass: &Pass,
@@ -42,7 +42,7 @@ impl DecoderState for FusedState<'_> {
 
     fn step(&mut self, last: &[u32], maps: Option<&mut Vec<AttentionMap>>) -> Result<Tensor> {
         let Self { model, cache, pass } = self;
-        let x = model.embed(&model.target, last, &cache.lengths(), pass)?;
+        let x = model.target.embed(last, &cache.lengths(), pass)?;
         let mut weights = maps.is_some().then(Vec::new);
         let x = step(&x, model.decoder.sublayers(), cache, weights.as_mut())?;
         if let (Some(maps), Some(weights)) = (maps, weights) {

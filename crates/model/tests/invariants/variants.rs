@@ -1,8 +1,9 @@
 //! Small configs of every model and variant.
 
 use attend_model::{
-    Activation, AlignKind, AttentionChoice, AttentionConfig, CellKind, ContextKind, ModelConfig,
-    NormKind, RecurrentConfig, ScoreKind, Scores, SnailConfig, Tie, TransformerConfig,
+    Activation, AlignKind, AttentionChoice, AttentionConfig, BlockConfig, CaptionConfig, CellKind,
+    ContextKind, ModelConfig, NormKind, PictureConfig, RecurrentConfig, ScoreKind, Scores,
+    SnailConfig, Tie, TransformerConfig,
 };
 
 fn tiny() -> TransformerConfig {
@@ -53,6 +54,7 @@ pub(super) fn configs() -> Vec<ModelConfig> {
     }
     configs.extend(recurrent().into_iter().map(ModelConfig::Recurrent));
     configs.extend(snail().into_iter().map(ModelConfig::Snail));
+    configs.extend(caption().into_iter().map(ModelConfig::Caption));
     configs
 }
 
@@ -177,6 +179,113 @@ fn snail() -> Vec<SnailConfig> {
                 tie,
             });
         }
+    }
+    configs
+}
+
+/// Pictures, in colour and grey, of odd sizes, with and without pooling, and rows of features; with and without
+/// positions; recurrent decoders with every context, with and without layers between the regions and the decoder;
+/// and Transformers.
+fn caption() -> Vec<CaptionConfig> {
+    let block = |width, convolutions, pool| BlockConfig {
+        width,
+        convolutions,
+        pool,
+    };
+    let pictures = CaptionConfig {
+        picture: Some(PictureConfig {
+            height: 9,
+            width: 7,
+            grey: false,
+        }),
+        blocks: vec![block(6, 1, 2), block(5, 2, 1)],
+        dropout: 0.1,
+        ..CaptionConfig::default()
+    };
+    let grey = CaptionConfig {
+        picture: Some(PictureConfig {
+            height: 6,
+            width: 12,
+            grey: true,
+        }),
+        blocks: vec![block(7, 1, 3)],
+        positions: false,
+        ..pictures.clone()
+    };
+    let features = CaptionConfig {
+        features: Some(5),
+        picture: None,
+        blocks: Vec::new(),
+        ..pictures.clone()
+    };
+    let bare = CaptionConfig {
+        positions: false,
+        ..features.clone()
+    };
+    let sources = [pictures, grey, features, bare];
+    let mut configs = Vec::new();
+    for source in &sources {
+        for (encoder_layers, cell) in [(0, CellKind::Lstm), (1, CellKind::Gru)] {
+            for context in ContextKind::ALL {
+                let gate = encoder_layers == 0;
+                let attention = AttentionConfig {
+                    context,
+                    gate,
+                    doubly_stochastic: if gate { 0.5 } else { 0.0 },
+                    ..AttentionConfig::bahdanau()
+                };
+                configs.push(CaptionConfig {
+                    recurrent: Some(RecurrentConfig {
+                        cell,
+                        encoder_layers,
+                        decoder_layers: 2 - encoder_layers,
+                        attention: AttentionChoice::Some(attention),
+                        ..small()
+                    }),
+                    ..source.clone()
+                });
+            }
+        }
+        for (encoder_layers, norm, tie) in [
+            (0, NormKind::Post, Tie::Decoder),
+            (0, NormKind::Pre, Tie::None),
+            (2, NormKind::Pre, Tie::Decoder),
+        ] {
+            configs.push(CaptionConfig {
+                transformer: Some(TransformerConfig {
+                    encoder_layers,
+                    norm,
+                    tie,
+                    ..tiny()
+                }),
+                ..source.clone()
+            });
+        }
+    }
+    let additive = TransformerConfig {
+        encoder_layers: 0,
+        tie: Tie::None,
+        score: Scores(vec![ScoreKind::Additive]),
+        ..tiny()
+    };
+    configs.push(CaptionConfig {
+        transformer: Some(additive),
+        ..sources[0].clone()
+    });
+    // Cho et al.'s decoder without attention, and Luong's order with a GRU.
+    for (cell, attention) in [
+        (CellKind::Lstm, AttentionChoice::None),
+        (CellKind::Gru, AttentionConfig::default().into()),
+    ] {
+        configs.push(CaptionConfig {
+            recurrent: Some(RecurrentConfig {
+                cell,
+                encoder_layers: 0,
+                attention,
+                ..small()
+            }),
+            ..sources[1].clone()
+        });
     }
     configs
 }

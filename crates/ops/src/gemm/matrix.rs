@@ -37,6 +37,18 @@ impl<'a> Mat<'a> {
         }
     }
 
+    /// Rows of `cols` values that begin `step` values after each other, and so can overlap.
+    pub(crate) fn overlapping(data: &'a [f32], rows: usize, step: usize, cols: usize) -> Self {
+        assert!(rows == 0 || (rows - 1) * step + cols <= data.len());
+        Self {
+            data,
+            rows,
+            cols,
+            row_stride: step,
+            col_stride: 1,
+        }
+    }
+
     /// Some of the rows.
     pub(crate) fn rows(self, rows: &Range<usize>) -> Self {
         assert!(rows.end <= self.rows);

@@ -36,7 +36,7 @@ const ABOVE_ZERO: (&[&str], &[&str]) = (&["1e-300"], &["0", "-1", "inf", "nan"])
 const ABOVE_ZERO_F32: (&[&str], &[&str]) = (&["1e-30"], &["0", "-1", "inf", "nan"]);
 const FACTOR: (&[&str], &[&str]) = (&["0"], &["-0.0000001", "inf", "nan"]);
 
-const ROWS: [Row; 82] = [
+const ROWS: [Row; 86] = [
     row("seed", ANY),
     row("data.batch_tokens", COUNT),
     ("data.max_length", &["2"], &["1"]),
@@ -92,6 +92,18 @@ const ROWS: [Row; 82] = [
     row("model.snail.d_key", SIZE),
     row("model.snail.d_value", SIZE),
     row("model.snail.dropout", RATE),
+    row("model.caption.features", SIZE),
+    row("model.caption.dropout", RATE),
+    (
+        "model.caption.picture.height",
+        &["1", "4096"],
+        &["0", "4097"],
+    ),
+    (
+        "model.caption.picture.width",
+        &["1", "4096"],
+        &["0", "4097"],
+    ),
     row("train.steps", COUNT),
     row("train.epochs", COUNT),
     row("train.minutes", ABOVE_ZERO),
@@ -142,6 +154,25 @@ const fn row(
     (inside, outside): (&'static [&'static str], &'static [&'static str]),
 ) -> Row {
     (key, inside, outside)
+}
+
+/// All rows: a captioning model has a table of another family inside it, whose encoder can be without layers.
+fn rows() -> Vec<(String, &'static [&'static str], &'static [&'static str])> {
+    let mut rows = Vec::new();
+    for (key, inside, outside) in ROWS {
+        rows.push((key.to_string(), inside, outside));
+        let family = ["model.recurrent.", "model.transformer."];
+        if family.iter().any(|family| key.starts_with(family)) {
+            let key = key.replacen("model.", "model.caption.", 1);
+            let layers = key.ends_with(".encoder_layers");
+            let (inside, outside) = match layers {
+                true => (&["0", "100000"][..], &["100001"][..]),
+                false => (inside, outside),
+            };
+            rows.push((key, inside, outside));
+        }
+    }
+    rows
 }
 
 /// The schema of every key that holds a number, by its dotted name.
@@ -204,7 +235,7 @@ fn the_schema_shows_defaults_as_they_are_written() {
 
 #[test]
 fn the_table_of_this_test_has_every_number() {
-    let keys: BTreeSet<String> = ROWS.iter().map(|(key, ..)| key.to_string()).collect();
+    let keys: BTreeSet<String> = rows().into_iter().map(|(key, ..)| key).collect();
     assert_eq!(keys, numbers().into_keys().collect());
 }
 
@@ -217,13 +248,14 @@ fn a_number_just_outside_its_range_is_refused_by_its_key_and_one_just_inside_is_
     tiny.write("other.toml", format!("{before}[train]{after}"));
     let complaint = |key: &str, value: &str| {
         let mut overrides = vec![format!("{key}={value}")];
+        let beside = |other: &str| format!("{}.{other}", key.rsplit_once('.').unwrap().0);
         match key.split('.').next_back().unwrap() {
             "minimum" => overrides.push("train.schedule.kind=linear".into()),
-            "positions" => overrides.push("model.recurrent.attention.score=location".into()),
-            "window" => overrides.push("model.recurrent.attention.align=local-m".into()),
-            "entropy" | "reinforce" | "soft_share" => {
-                overrides.push("model.recurrent.attention.context=hard".into());
-            }
+            "positions" => overrides.push(beside("score=location")),
+            "window" => overrides.push(beside("align=local-m")),
+            "entropy" | "reinforce" | "soft_share" => overrides.push(beside("context=hard")),
+            "height" => overrides.push(beside("width=8")),
+            "width" => overrides.push(beside("height=8")),
             _ => {}
         }
         let file = if key.starts_with("model") {
@@ -234,7 +266,8 @@ fn a_number_just_outside_its_range_is_refused_by_its_key_and_one_just_inside_is_
         let error = Config::read(&tiny.path(file), &overrides).err();
         error.map(|error| (error.to_string(), error.hint()))
     };
-    for (key, inside, outside) in ROWS {
+    for (key, inside, outside) in rows() {
+        let key = &key[..];
         for value in inside {
             // Other keys may not go together with it, which is another error.
             let error = complaint(key, value);
