@@ -1,3 +1,4 @@
+use std::fmt;
 use std::ops::Range;
 
 use crate::{Packed, PictureShape, Pictures, Segments};
@@ -12,6 +13,21 @@ pub enum SourceShape {
     Pictures(PictureShape),
     /// Sequences of this many features in a row.
     Features { width: usize },
+}
+
+/// For people: `text`, `pictures` or `features`, with their sizes.
+impl fmt::Display for SourceShape {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Text => f.write_str("text"),
+            Self::Pictures(shape) => {
+                let grey = if shape.channels == 1 { "grey " } else { "" };
+                let (height, width) = (shape.height, shape.width);
+                write!(f, "{grey}pictures of {height} × {width} pixels")
+            }
+            Self::Features { width } => write!(f, "rows of {width} features"),
+        }
+    }
 }
 
 /// What an encoder reads.

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use attend_batch::Source;
+use attend_batch::{Source, SourceShape};
 use attend_data::{Tokenizer, Tokenizers};
 use attend_model::{
     AttentionMap, DecoderState, Encode, KeptRows, Kernels, Memory, Packing, Pass, Seq2Seq, Step,
@@ -32,6 +32,22 @@ pub struct Models {
     pub max_length: Option<usize>,
     /// The folders with the files of each: a checkpoint, if a run was given.
     pub folders: Vec<PathBuf>,
+}
+
+impl Models {
+    /// An error if they do not read text, which `what` needs.
+    pub fn require_text(&self, what: &str) -> Result<()> {
+        match self.ensemble.source() {
+            SourceShape::Text => Ok(()),
+            shape => Err(Error::Usage {
+                message: format!(
+                    "{what} needs a model that reads text, but {} reads {shape}",
+                    self.folders[0].display()
+                ),
+                hint: "use `infer translate`, whose input names the files".into(),
+            }),
+        }
+    }
 }
 
 impl Ensemble {
@@ -83,6 +99,16 @@ impl Ensemble {
 /// An error if the members would not read the same source tokens, or not mean the same words.
 fn check_same(first: &Contents, other: &Contents) -> Result<()> {
     let folders = [&first.folder, &other.folder].map(|folder| folder.display().to_string());
+    let [reads, reads_too] = [first, other].map(|it| it.config.model.source());
+    if reads != reads_too {
+        let [a, b] = &folders;
+        return Err(Error::Usage {
+            message: format!(
+                "{a} and {b} cannot be an ensemble: one reads {reads}, the other {reads_too}"
+            ),
+            hint: "give models that read the same".into(),
+        });
+    }
     let sources = (first.tokenizers.source(), other.tokenizers.source());
     let sources = match sources {
         (Some(a), Some(b)) if a != b => first_difference([a, b], &folders)
@@ -126,6 +152,14 @@ fn first_difference(tokenizers: [&Tokenizer; 2], names: &[String; 2]) -> Option<
 }
 
 impl Encode for Ensemble {
+    fn source(&self) -> SourceShape {
+        self.members[0].source()
+    }
+
+    fn regions(&self) -> Option<(usize, usize)> {
+        self.members[0].regions()
+    }
+
     fn encode(&self, source: &Source, pass: &Pass) -> TensorResult<Memory> {
         let memories = self.members.iter().map(|model| model.encode(source, pass));
         let memories = memories.collect::<TensorResult<Vec<Memory>>>()?;

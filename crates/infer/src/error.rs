@@ -108,6 +108,16 @@ pub enum Error {
     #[error("{}: {what}", path.display())]
     Unsupported { path: PathBuf, what: String },
 
+    /// The file that a line of the input names cannot be read.
+    #[error("{place}: {source}")]
+    Line {
+        /// Which of the lines that were given, counted from 0.
+        index: usize,
+        /// Where the line is, for people: `line 3`, or with the name of the input.
+        place: String,
+        source: attend_data::Error,
+    },
+
     /// The model's output contains NaN or infinity.
     #[error("the model's output is not finite: its weights contain NaN or are far too large")]
     NotANumber,
@@ -145,7 +155,7 @@ impl Error {
     /// How to fix the error, if known.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Data(error) => return error.hint(),
+            Self::Data(error) | Self::Line { source: error, .. } => return error.hint(),
             Self::Config(error) => error.hint.clone(),
             #[cfg(feature = "hub")]
             Self::Hub(error) => return error.hint(),

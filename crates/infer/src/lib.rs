@@ -22,6 +22,7 @@
 //! | `prefix` | what a translation begins with |
 //! | `repeats` | finds translations that end in a loop |
 //! | `words` | whole words in text |
+//! | `source` | turns lines into what a model reads: sentences, or the files that the lines name |
 //! | `observer` | watches or cancels translations in progress |
 //! | `translate` | translates lines of text |
 //! | `hub` | makes paths on the Hugging Face Hub local |
@@ -29,11 +30,12 @@
 //! | `evaluate` | translates a test set and scores the translations |
 //! | `metrics/` | BLEU, chrF and TER, confidence intervals and significance tests |
 //! | `compare/` | several systems on one test set, as text, JSON and HTML |
-//! | `align` | computes the attention maps of a sentence pair |
+//! | `align/` | computes the attention maps of a sentence pair, or of a picture and its caption |
 //! | `pieces` | the readable text of single tokens |
 //! | `export/` | a model for other programs, proved, with its card |
 //! | `staging` | a folder that appears whole or not at all |
 //! | `heatmap/` | draws attention weights as SVG or PNG |
+//! | `pointing` | whether the words of a caption attend to what they name |
 //!
 //! ```no_run
 //! use attend_infer::{Bundle, Translator};
@@ -74,6 +76,7 @@ pub mod metrics;
 mod observer;
 mod pieces;
 mod plan;
+pub mod pointing;
 mod prefix;
 mod repeats;
 mod request;
@@ -82,6 +85,7 @@ mod score;
 mod search;
 #[cfg(feature = "serve")]
 pub mod serve;
+mod source;
 mod staging;
 mod translate;
 mod weights;

@@ -16,7 +16,10 @@ use crate::{DecodeConfig, Error, Request, Result};
 pub(crate) struct Plan {
     /// What random draws depend on.
     key: Key,
-    source_tokens: usize,
+    /// What it takes of a batch: tokens, regions of a picture or rows of features.
+    length: usize,
+    /// The fewest tokens of its translation, `</s>` included.
+    least: usize,
     /// The most tokens of its translation, `</s>` included.
     pub(crate) limit: usize,
     pub(crate) prefix: Option<Prefix>,
@@ -79,12 +82,21 @@ impl<'a> Planner<'a> {
         Ok(self.spelling.get_or_init(|| spelling).clone())
     }
 
-    /// The plan for a line of this many source tokens.
-    pub(crate) fn plan(&self, request: &Request, source_tokens: usize) -> Result<Plan> {
-        let limit = self.config.limit(source_tokens);
+    /// The plan for a line that takes `length` of a batch, and has this many source tokens if it is text.
+    pub(crate) fn plan(
+        &self,
+        request: &Request,
+        length: usize,
+        source_tokens: Option<usize>,
+    ) -> Result<Plan> {
+        let config = self.config;
+        // Nothing is relative to the length of a picture: it has none.
+        let limit = source_tokens.map_or(config.max_length, |tokens| config.limit(tokens));
+        let least = source_tokens.map_or(config.min_length, |tokens| config.least(tokens));
         Ok(Plan {
-            key: Sample::key(self.config.seed, request),
-            source_tokens,
+            key: Sample::key(config.seed, request),
+            length,
+            least,
             limit,
             prefix: self.prefix(request, limit)?,
             terms: self.terms(request)?,
@@ -183,7 +195,7 @@ impl<'a> Planner<'a> {
         Ok(Search {
             rules: self.rules(plan, criteria),
             strategy,
-            cost: plan.source_tokens * self.width(plan),
+            cost: plan.length * self.width(plan),
         })
     }
 
@@ -212,8 +224,8 @@ impl<'a> Planner<'a> {
                 limit,
             }));
         }
-        let least = self.config.least(plan.source_tokens);
-        if least > 1 {
+        if plan.least > 1 {
+            let least = plan.least;
             rules.push(Box::new(MinLength { eos, least }));
         }
         rules.push(Box::new(EndAtLimit { eos, limit }));

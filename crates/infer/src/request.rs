@@ -40,7 +40,7 @@ pub struct Translation {
     /// be placed before the maximum length.
     pub missing_terms: Vec<String>,
     /// Tokens of the source line, `</s>` included. If these are more than `decode.max_source_length`,
-    /// only so many were translated.
+    /// only so many were translated. 1 for a line that names a file.
     pub source_tokens: usize,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! n tokens of a batch, w words of the target vocabulary.
 
-use attend_batch::Packed;
+use attend_batch::{Packed, Source};
 use attend_data::{Tokenizer, Tokenizers, batches_by_length};
 use attend_model::{Kernels, Pass, Train};
 use attend_ops::{log_sum_exp, on_pool, project};
@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use crate::pieces::pieces;
 use crate::search::Criteria;
+use crate::source::{LineReader, ReadLines};
 use crate::{DecodeConfig, Ensemble, Error, Result};
 
 /// The most logits in memory at a time, and so 16 MiB of them.
@@ -19,6 +20,7 @@ const LOGITS: usize = 4 << 20;
 /// Scores pairs of a source and a translation as the search would.
 pub struct Scorer<'a> {
     members: Vec<&'a dyn Train>,
+    reader: LineReader<'a>,
     tokenizers: &'a Tokenizers,
     config: &'a DecodeConfig,
     pass: Pass,
@@ -50,6 +52,7 @@ impl<'a> Scorer<'a> {
     ) -> Self {
         Self {
             members: vec![model],
+            reader: LineReader::new(model, tokenizers),
             tokenizers,
             config,
             pass: Pass::eval(kernels),
@@ -67,6 +70,7 @@ impl<'a> Scorer<'a> {
         let members = ensemble.members().iter();
         Self {
             members: members.map(|model| &**model as &dyn Train).collect(),
+            reader: LineReader::new(ensemble, tokenizers),
             tokenizers,
             config,
             pass: Pass::eval(kernels),
@@ -85,48 +89,54 @@ impl<'a> Scorer<'a> {
     }
 
     /// One entry for each pair of texts, in order. A pair of blank lines has no tokens and a score of 0, as has the
-    /// translation of a blank line.
-    pub fn score_texts<S: AsRef<str>>(&self, source: &[S], target: &[S]) -> Result<Vec<Scored>> {
-        let sources = self.tokenizers.require_source()?.encode_batch(source)?;
-        let targets = self.tokenizers.target().encode_batch(target)?;
+    /// translation of a blank line. If the model does not read text, a source is the path of a file.
+    pub fn score_texts<S: AsRef<str> + Sync>(
+        &self,
+        source: &[S],
+        target: &[S],
+    ) -> Result<Vec<Scored>> {
+        let sources = self.reader.read(source, self.config.max_source_length)?;
+        let mut targets = self.tokenizers.target().encode_batch(target)?;
         let blank = |text: &S| text.as_ref().trim().is_empty();
-        let texts = source.iter().zip(target);
-        let tokens = sources.into_iter().zip(targets);
-        let pairs = texts.zip(tokens).map(|((source, target), tokens)| {
+        for ((source, target), tokens) in source.iter().zip(target).zip(&mut targets) {
             if blank(source) && blank(target) {
-                Default::default()
-            } else {
-                tokens
+                tokens.clear();
             }
-        });
-        self.score(&pairs.collect::<Vec<_>>())
+        }
+        self.score_lines(&sources, &targets)
     }
 
     /// One entry for each pair of token ids, in order. `</s>` is a token like others: the source and the target of
     /// a whole sentence end in it.
     pub fn score(&self, pairs: &[(Vec<u32>, Vec<u32>)]) -> Result<Vec<Scored>> {
-        for (index, (source, target)) in pairs.iter().enumerate() {
-            self.check(index, source, target)?;
+        let (sources, targets) = pairs.iter().cloned().unzip();
+        self.score_lines(&ReadLines::sentences(sources), &targets)
+    }
+
+    fn score_lines(&self, sources: &ReadLines, targets: &Vec<Vec<u32>>) -> Result<Vec<Scored>> {
+        for (index, target) in targets.iter().enumerate() {
+            self.check(index, sources, target)?;
         }
         on_pool(|| {
             // A pair without a target has nothing to compute.
-            let full: Vec<usize> = (0..pairs.len())
-                .filter(|&i| !pairs[i].1.is_empty())
-                .collect();
-            let lengths = full.iter().map(|&i| pairs[i].0.len().max(pairs[i].1.len()));
+            let full = (0..targets.len()).filter(|&i| !targets[i].is_empty());
+            let full: Vec<usize> = full.collect();
+            let lengths = full
+                .iter()
+                .map(|&i| sources.length(i).max(targets[i].len()));
             let lengths: Vec<usize> = lengths.collect();
-            let mut log_probs = vec![Vec::new(); pairs.len()];
+            let mut log_probs = vec![Vec::new(); targets.len()];
             for batch in batches_by_length(&lengths, self.config.batch_tokens) {
                 let batch: Vec<usize> = batch.into_iter().map(|i| full[i]).collect();
-                let source = Packed::of_sentences(batch.iter().map(|&i| &pairs[i].0));
-                let target = Packed::of_sentences(batch.iter().map(|&i| &pairs[i].1));
-                let of_batch = self.log_probs(source, &target)?;
+                let source = sources.batch(&batch)?;
+                let target = Packed::of_sentences(batch.iter().map(|&i| &targets[i]));
+                let of_batch = self.log_probs(&source, &target)?;
                 for (pair, range) in batch.into_iter().zip(target.segments.ranges()) {
                     log_probs[pair] = of_batch[range].to_vec();
                 }
             }
-            let scored = pairs.iter().zip(log_probs);
-            let scored = scored.map(|((_, target), each)| self.scored(target, each));
+            let scored = targets.iter().zip(log_probs);
+            let scored = scored.map(|(target, each)| self.scored(target, each));
             Ok(scored.collect())
         })
     }
@@ -153,10 +163,9 @@ impl<'a> Scorer<'a> {
     }
 
     /// The log-probability of every token of the targets.
-    fn log_probs(&self, source: Packed, target: &Packed) -> Result<Vec<f64>> {
-        let source = source.into();
+    fn log_probs(&self, source: &Source, target: &Packed) -> Result<Vec<f64>> {
         let members = self.members.iter().map(|model| -> Result<Vec<f64>> {
-            let memory = model.encode(&source, &self.pass)?;
+            let memory = model.encode(source, &self.pass)?;
             let hidden = model.decode(&memory, target, &self.pass)?.hidden;
             let words = model.output().weight.dims2()?.0 - 1;
             let (n, step) = (target.ids.len(), (LOGITS / words.max(1)).max(1));
@@ -178,7 +187,7 @@ impl<'a> Scorer<'a> {
     }
 
     /// An error if a pair cannot be given to the model.
-    fn check(&self, index: usize, source: &[u32], target: &[u32]) -> Result<()> {
+    fn check(&self, index: usize, sources: &ReadLines, target: &[u32]) -> Result<()> {
         if target.is_empty() {
             return Ok(());
         }
@@ -186,10 +195,14 @@ impl<'a> Scorer<'a> {
             message: format!("pair {}: {message}", self.before + index + 1),
             hint: hint.into(),
         };
-        if source.is_empty() {
-            let hint = "give at least `</s>` as its source";
+        if sources.is_missing(index) {
+            let hint = match sources.tokens(index) {
+                Some(_) => "give at least `</s>` as its source",
+                None => "give the path of a file as its source, or leave both lines empty",
+            };
             return Err(invalid("a target without a source".into(), hint));
         }
+        let source = sources.tokens(index).unwrap_or_default();
         let limit = self.config.max_source_length;
         // Padding, the last id, is never predicted.
         let size = self.tokenizers.target().vocab_size();

@@ -1,4 +1,3 @@
-use attend_batch::Packed;
 use attend_data::{Tokenizers, batches_by_length};
 use attend_model::{Kernels, Pass, Step};
 use attend_ops::on_pool;
@@ -8,11 +7,13 @@ use crate::plan::{Plan, Planner, missing};
 use crate::prefix::Prefix;
 use crate::repeats::repeats;
 use crate::search::{Found, Group, Listed, search};
+use crate::source::{LineReader, ReadLines};
 use crate::{DecodeConfig, Engine, Hypothesis, Observer, Request, Result, Translation};
 
-/// Text in, text out.
+/// Text in, text out. For a model that does not read text, a line is the path of a file: its picture, or its features.
 pub struct Translator<'a> {
     searcher: Searcher<'a>,
+    reader: LineReader<'a>,
     tokenizers: &'a Tokenizers,
     planner: Planner<'a>,
     observer: &'a dyn Observer,
@@ -34,7 +35,8 @@ impl<'a> Translator<'a> {
         kernels: Kernels,
     ) -> Self {
         let pass = Pass::eval(kernels);
-        Self::by(Searcher::Own { model, pass }, tokenizers, config)
+        let reader = LineReader::new(model, tokenizers);
+        Self::by(Searcher::Own { model, pass }, reader, tokenizers, config)
     }
 
     /// A translator that asks the engine of a model, which has these tokenizers. It gives the same translations.
@@ -43,12 +45,19 @@ impl<'a> Translator<'a> {
         tokenizers: &'a Tokenizers,
         config: &'a DecodeConfig,
     ) -> Self {
-        Self::by(Searcher::Shared(engine), tokenizers, config)
+        let reader = LineReader::of_text(tokenizers);
+        Self::by(Searcher::Shared(engine), reader, tokenizers, config)
     }
 
-    fn by(searcher: Searcher<'a>, tokenizers: &'a Tokenizers, config: &'a DecodeConfig) -> Self {
+    fn by(
+        searcher: Searcher<'a>,
+        reader: LineReader<'a>,
+        tokenizers: &'a Tokenizers,
+        config: &'a DecodeConfig,
+    ) -> Self {
         Self {
             searcher,
+            reader,
             tokenizers,
             planner: Planner::new(config, tokenizers.target()),
             observer: &(),
@@ -80,7 +89,8 @@ impl<'a> Translator<'a> {
     }
 
     /// One entry per line, in order. An empty line has an empty translation. Of a line that is longer
-    /// than `decode.max_source_length`, the beginning is translated.
+    /// than `decode.max_source_length`, the beginning is translated. The error of a file that cannot be read says
+    /// which line names it.
     pub fn translate(&self, lines: &[impl AsRef<str>]) -> Result<Vec<Translation>> {
         let requests = (0..).zip(lines);
         let requests = requests.map(|(number, line)| Request::new(number, line.as_ref()));
@@ -97,25 +107,23 @@ impl<'a> Translator<'a> {
     }
 
     fn translate_here(&self, requests: &[Request]) -> Result<Vec<Translation>> {
-        let tokenizer = self.tokenizers.require_source()?;
         let lines: Vec<&str> = requests.iter().map(|request| &*request.text).collect();
+        let longest = self.planner.config.max_source_length;
         let mut sources = match self.searcher {
-            Searcher::Own { .. } => tokenizer.encode_batch(&lines)?,
-            Searcher::Shared(_) => {
-                let encoded = lines.iter().map(|line| Ok(tokenizer.encode(line)?));
-                encoded.collect::<Result<_>>()?
-            }
+            Searcher::Own { .. } => self.reader.read(&lines, longest)?,
+            Searcher::Shared(_) => self.reader.read_in_order(&lines)?,
         };
-        let mut translations = vec![Translation::empty(); lines.len()];
-        for (source, translation) in sources.iter_mut().zip(&mut translations) {
-            translation.source_tokens = source.len();
-            if source.len() > self.planner.config.max_source_length {
-                source.truncate(self.planner.config.max_source_length - 1);
-                source.push(tokenizer.eos());
-            }
+        if let Some(tokenizer) = self.tokenizers.source() {
+            sources.cut(longest, tokenizer.eos());
         }
-        let planned = requests.iter().zip(&sources);
-        let planned = planned.map(|(request, source)| self.planner.plan(request, source.len()));
+        let mut translations = vec![Translation::empty(); lines.len()];
+        for (line, translation) in translations.iter_mut().enumerate() {
+            translation.source_tokens = sources.whole_length(line);
+        }
+        let planned = requests.iter().enumerate().map(|(line, request)| {
+            let tokens = sources.tokens(line).map(<[u32]>::len);
+            self.planner.plan(request, sources.length(line), tokens)
+        });
         let plans = planned.collect::<Result<Vec<Plan>>>()?;
         for ((request, plan), translation) in requests.iter().zip(&plans).zip(&mut translations) {
             let text = plan.prefix.as_ref().map_or("", Prefix::text);
@@ -124,7 +132,7 @@ impl<'a> Translator<'a> {
         }
         // A line without a token but `</s>` says nothing.
         let full: Vec<usize> = (0..lines.len())
-            .filter(|&i| !lines[i].trim().is_empty() && sources[i].len() > 1)
+            .filter(|&i| !lines[i].trim().is_empty() && !sources.says_nothing(i))
             .collect();
         self.observer.advance(lines.len() - full.len());
         self.search(&full, &sources, &plans, |line, found| {
@@ -144,7 +152,7 @@ impl<'a> Translator<'a> {
     fn search(
         &self,
         lines: &[usize],
-        sources: &[Vec<u32>],
+        sources: &ReadLines,
         plans: &[Plan],
         done: impl FnMut(usize, Vec<Found>) -> Result<()>,
     ) -> Result<()> {
@@ -154,7 +162,7 @@ impl<'a> Translator<'a> {
                 let sentence = |number: usize| {
                     Ok(Sentence {
                         number,
-                        tokens: sources[number].clone(),
+                        tokens: sources.tokens(number).unwrap_or_default().to_vec(),
                         search: self.planner.search(&plans[number])?,
                     })
                 };
@@ -163,7 +171,7 @@ impl<'a> Translator<'a> {
                 return engine.search(sentences, sentence, self.observer, done);
             }
         };
-        let lengths: Vec<usize> = lines.iter().map(|&line| sources[line].len()).collect();
+        let lengths: Vec<usize> = lines.iter().map(|&line| sources.length(line)).collect();
         let widths = lines.iter().map(|&line| self.planner.width(&plans[line]));
         let room = self.planner.config.batch_tokens;
         let tokens = room / widths.max().unwrap_or(1);
@@ -174,11 +182,12 @@ impl<'a> Translator<'a> {
         };
         let batches = batches_by_length(&lengths, budget).into_iter();
         let groups = batches.map(|batch| {
-            let lines = batch.iter().map(|&i| lines[i]);
-            let batch: Vec<&[u32]> = lines.clone().map(|line| &*sources[line]).collect();
-            let searches = lines.map(|line| Ok((line, self.planner.search(&plans[line])?)));
+            let lines: Vec<usize> = batch.iter().map(|&i| lines[i]).collect();
+            let searches = lines
+                .iter()
+                .map(|&line| Ok((line, self.planner.search(&plans[line])?)));
             Ok(Group {
-                source: Packed::of_sentences(&batch).into(),
+                source: sources.batch(&lines)?,
                 searches: searches.collect::<Result<_>>()?,
             })
         });

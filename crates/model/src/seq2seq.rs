@@ -8,7 +8,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use attend_batch::{Packed, Segments, Source};
+use attend_batch::{Packed, Segments, Source, SourceShape};
 use attend_ops::{Kernels, Linear, Loss, Pass, cross_entropy};
 use candle_core::{Result, Tensor, bail};
 
@@ -21,6 +21,16 @@ impl<M: Train + Step> Seq2Seq for M {}
 
 /// What encodes.
 pub trait Encode: Send + Sync {
+    /// What its sources are.
+    fn source(&self) -> SourceShape {
+        SourceShape::Text
+    }
+
+    /// The rows and columns of the regions that it makes of a picture; `None` if it does not read pictures.
+    fn regions(&self) -> Option<(usize, usize)> {
+        None
+    }
+
     /// It is an error to give features to a model that reads token ids, and the other way round.
     fn encode(&self, source: &Source, pass: &Pass) -> Result<Memory>;
 }

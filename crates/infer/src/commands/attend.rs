@@ -1,13 +1,15 @@
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use attend_batch::SourceShape;
 use attend_cli::{Bars, ComputeArgs};
 use attend_infer::{Aligner, Bundle, Error, Result, hub};
 use attend_model::{AttentionMap, Place};
 
+use super::attend_source::SourceArgs;
 use super::drawing::Drawing;
 
-/// Draw the attention weights of a sentence pair as heatmaps.
+/// Draw the attention weights of a sentence pair as heatmaps, or those of a caption on its picture.
 ///
 /// Rows are queries and columns are keys; a darker cell is a greater weight. By default, rows are
 /// the tokens of the translation and columns those of the source, with one heatmap for each head of
@@ -17,16 +19,16 @@ use super::drawing::Drawing;
 Examples:
   infer attend runs/quickstart --text 'the old dog sees a cat' -o heads.svg
   infer attend runs/quickstart --text 'a dog runs' --target 'ein Hund rennt' --mean -o mean.png
+  infer attend runs/captions --image boat.png -o boat.svg
   infer attend runs/quickstart --text 'a dog runs' --part encoder --layer 1 --head 2 -o - > one.svg")]
 pub(crate) struct Args {
     /// Run folder (its best checkpoint is used), checkpoint or bundle
     run: PathBuf,
 
-    /// Source sentence
-    #[arg(long, value_name = "SENTENCE")]
-    text: String,
+    #[command(flatten)]
+    source: SourceArgs,
 
-    /// Translation to align with the source; by default, the model's own
+    /// Translation or caption to align with the source; by default, the model's own
     #[arg(long, value_name = "SENTENCE")]
     target: Option<String>,
 
@@ -42,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "H")]
     head: Option<NonZeroUsize>,
 
-    /// Draw one heatmap: the mean over all layers and heads, or over those selected
+    /// Draw one heatmap, or one set of pictures: the mean over all layers and heads, or over those selected
     #[arg(long)]
     mean: bool,
 
@@ -70,8 +72,14 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let bundle = Bundle::open(&hub::local(&args.run, &Bars)?, &device)?;
     let (model, tokenizers) = (&*bundle.model, &bundle.tokenizers);
     let aligner = Aligner::new(model, tokenizers, &bundle.decode, kernels);
-    let alignment = aligner.align(&args.text, args.target.as_deref())?;
+    let line = args.source.line(&args.run, model.source())?;
+    let alignment = aligner.align(&line, args.target.as_deref())?;
     let maps = args.choose(&alignment.maps)?;
+    let is_picture = matches!(model.source(), SourceShape::Pictures(_));
+    if is_picture && args.part == Part::Cross {
+        let pixels = aligner.pixels(Path::new(&line))?;
+        return Ok(drawing.write(&alignment.draw_on(pixels, &maps, args.mean)?)?);
+    }
     let picture = if args.mean {
         alignment.draw_mean(&maps)?
     } else {

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use std::{io, iter};
 
 use attend_data::Lines;
-use attend_infer::Result;
+use attend_infer::{Error, Result};
+
+use super::line_file::{LineFile, LineIter};
 
 /// The first chunk is small, so that the first translations come out early. Each is twice the one before.
 const FIRST_LINES: usize = 64;
@@ -30,14 +32,16 @@ enum Next {
 
 /// Reads files one after the other, or stdin if there are none. `-` is stdin.
 pub(super) struct Chunks {
-    inputs: std::vec::IntoIter<Input>,
-    current: Option<Input>,
+    inputs: std::vec::IntoIter<(LineFile, Input)>,
+    current: Option<(LineFile, Input)>,
+    /// Lines of the current input so far.
+    read: usize,
     /// Lines of the next chunk, at most.
     most: usize,
 }
 
 enum Input {
-    File(Box<Lines>),
+    File(LineIter),
     Stdin,
     /// Stdin, read by a thread so that a read can time out.
     Reading(Receiver<attend_data::Result<String>>),
@@ -52,16 +56,18 @@ impl Chunks {
             files => files,
         };
         let inputs = files.iter().map(|path| {
-            if *path == stdin {
-                Ok(Input::Stdin)
-            } else {
-                Ok(Input::File(Box::new(Lines::open(path)?)))
-            }
+            let file = LineFile::new(path);
+            let input = match file.is_stdin() {
+                true => Input::Stdin,
+                false => Input::File(file.open()?),
+            };
+            Ok((file, input))
         });
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
         Ok(Self {
             inputs: inputs.into_iter(),
             current: None,
+            read: 0,
             most: FIRST_LINES,
         })
     }
@@ -72,9 +78,9 @@ impl Chunks {
         let mut bytes = 0;
         let mut until = None; // no line, no hurry
         while chunk.lines.len() < self.most && bytes < BYTES {
-            let Some(input) = &mut self.current else {
+            let Some((file, input)) = &mut self.current else {
                 match self.inputs.next() {
-                    Some(input) => self.current = Some(input),
+                    Some(input) => (self.current, self.read) = (Some(input), 0),
                     None => break,
                 }
                 continue;
@@ -83,7 +89,9 @@ impl Chunks {
                 Next::Line(Ok(line)) => {
                     until = until.or_else(|| Some(Instant::now() + PAUSE));
                     bytes += line.len();
+                    chunk.origin.add(chunk.lines.len(), file, self.read);
                     chunk.lines.push(line);
+                    self.read += 1;
                 }
                 Next::Line(Err(error)) => {
                     chunk.error = Some(error.into());
@@ -102,7 +110,49 @@ impl Chunks {
 #[derive(Default)]
 pub(super) struct Chunk {
     pub(super) lines: Vec<String>,
-    pub(super) error: Option<attend_infer::Error>,
+    pub(super) error: Option<Error>,
+    pub(super) origin: Origin,
+}
+
+/// Which input each line of a chunk is from.
+#[derive(Default)]
+pub(super) struct Origin {
+    /// From the line of the chunk with this index on, the input, and how many lines of it came before.
+    parts: Vec<(usize, LineFile, usize)>,
+}
+
+impl Origin {
+    fn add(&mut self, line: usize, file: &LineFile, before: usize) {
+        if before == 0 || self.parts.is_empty() {
+            self.parts.push((line, file.clone(), before));
+        }
+    }
+
+    fn of(&self, line: usize) -> Option<&(usize, LineFile, usize)> {
+        self.parts.iter().rev().find(|(first, ..)| *first <= line)
+    }
+
+    /// The path that a line of the chunk names, if it is `text`.
+    pub(super) fn resolve(&self, line: usize, text: &str) -> String {
+        self.of(line)
+            .map_or_else(|| text.into(), |(_, file, _)| file.resolve(text))
+    }
+
+    /// The error with the place of the line that it is about.
+    pub(super) fn locate(&self, error: Error) -> Error {
+        let Error::Line { index, source, .. } = error else {
+            return error;
+        };
+        let place = match self.of(index) {
+            Some((first, file, before)) => file.place(index - first + before),
+            None => format!("line {}", index + 1),
+        };
+        Error::Line {
+            index,
+            place,
+            source,
+        }
+    }
 }
 
 impl Iterator for Chunks {

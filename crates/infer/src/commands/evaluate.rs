@@ -2,7 +2,8 @@ use std::path::PathBuf;
 
 use attend_cli::{ComputeArgs, bar};
 use attend_infer::metrics::{self, Bootstrap, MetricChoice, Score, Tally};
-use attend_infer::{Error, Hypotheses, Result, Translator};
+use attend_infer::{Error, Result, Translator};
+use attend_model::Encode;
 
 use super::metric_args::MetricArgs;
 use super::model_args::ModelArgs;
@@ -18,6 +19,7 @@ Examples:
   infer evaluate runs/quickstart --src data/quickstart/test.en --ref data/quickstart/test.de
   infer evaluate runs/quickstart --src test.en --ref test.de --json -o test.hyp.de
   infer evaluate runs/a --ensemble runs/b --ensemble runs/c --src test.en --ref test.de
+  infer evaluate runs/captions --src scenes/test.tsv:picture --ref scenes/test.tsv:en
   infer evaluate --hyp test.hyp.de --ref test.de --ref test2.de --metrics bleu,chrf++,ter --confidence")]
 pub(crate) struct Args {
     /// Run folder (its best checkpoint is used), checkpoint or bundle
@@ -38,7 +40,8 @@ pub(crate) struct Args {
     )]
     hypotheses: Option<PathBuf>,
 
-    /// Source sentences, UTF-8 text, one per line, plain or compressed with gzip, zstd or xz
+    /// Source sentences, UTF-8 text, one per line, plain or compressed with gzip, zstd or xz; or the paths of
+    /// pictures, relative to the file's folder. FILE.tsv:COLUMN is a column of a table
     #[arg(
         long = "src",
         value_name = "FILE",
@@ -46,7 +49,7 @@ pub(crate) struct Args {
     )]
     source: Option<PathBuf>,
 
-    /// Reference translations, on the same lines as the source; may be given several times
+    /// Reference translations, on the same lines as the source, also FILE.tsv:COLUMN; may be given several times
     #[arg(long = "ref", value_name = "FILE", required = true)]
     references: Vec<PathBuf>,
 
@@ -151,7 +154,7 @@ impl Args {
         }
         self.output.as_deref().map_or(Ok(()), check_writable)?;
 
-        let hypotheses = Hypotheses::of(&translator, &source.lines)?;
+        let hypotheses = source.translate(&translator, models.ensemble.source())?;
         drop(bar);
         let mut warnings = LengthWarnings::new(models.max_length, decode.max_source_length);
         for (line, tokens) in hypotheses.source_tokens.iter().enumerate() {

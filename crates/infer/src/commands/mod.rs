@@ -2,6 +2,7 @@
 
 pub(crate) mod alignments;
 pub(crate) mod attend;
+mod attend_source;
 mod chunks;
 pub(crate) mod compare;
 mod constraint_args;
@@ -11,6 +12,7 @@ pub(crate) mod evaluate;
 pub(crate) mod export;
 mod head_args;
 pub(crate) mod import;
+mod line_file;
 mod metric_args;
 mod model_args;
 mod output;

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use attend_infer::{Error, Result};
 
+use super::line_file::LineFile;
+
 /// Buffered output to stdout or a file.
 pub(super) struct Output {
     writer: Box<dyn Write>,
@@ -64,6 +66,7 @@ pub(super) fn check_apart<'a>(
 ) -> Result<()> {
     // By device and number rather than by name: a file can have several names, and stdin has none.
     let identity = |path: &Path| {
+        let path = LineFile::new(path).path; // without a column
         let data = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
         Some((data.dev(), data.ino()))
     };

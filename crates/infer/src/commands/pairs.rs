@@ -1,11 +1,11 @@
 //! Reads two inputs line by line, in chunks: large enough to fill batches, small enough that files of any size fit
 //! in memory.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use attend_data::Lines;
 use attend_infer::{Error, Result};
+
+use super::line_file::{LineFile, LineIter};
 
 const PAIRS: usize = 4096;
 const BYTES: usize = 4 << 20;
@@ -13,8 +13,8 @@ const BYTES: usize = 4 << 20;
 /// A source and its translation, on the same lines of two files.
 #[derive(Debug, clap::Args)]
 pub(super) struct PairArgs {
-    /// Source sentences, UTF-8 text, one per line, plain or compressed with gzip, zstd or xz; `-`
-    /// reads standard input
+    /// Source sentences, UTF-8 text, one per line, plain or compressed with gzip, zstd or xz; or the paths of
+    /// pictures, relative to the file's folder. FILE.tsv:COLUMN is a column of a table; `-` reads standard input
     #[arg(long = "src", value_name = "FILE")]
     source: PathBuf,
 
@@ -25,8 +25,8 @@ pub(super) struct PairArgs {
 
 /// The pairs of two inputs, of which one may be stdin.
 pub(super) struct Pairs {
-    sides: [Lines; 2],
-    names: [String; 2],
+    sides: [LineIter; 2],
+    files: [LineFile; 2],
     read: usize,
     /// Found after the lines of the last chunk.
     error: Option<Error>,
@@ -44,26 +44,16 @@ pub(super) struct PairChunk {
 impl PairArgs {
     /// Opens both files, so that a missing one is reported before the model is loaded.
     pub(super) fn open(&self) -> Result<Pairs> {
-        let stdin = Path::new("-");
-        if [&self.source, &self.target]
-            .into_iter()
-            .all(|it| it == stdin)
-        {
+        let files = [&self.source, &self.target].map(|path| LineFile::new(path));
+        if files.iter().all(LineFile::is_stdin) {
             return Err(Error::Usage {
                 message: "--src and --ref are both standard input".into(),
                 hint: "give a file for one of them".into(),
             });
         }
-        let open = |path: &Path| {
-            if path == stdin {
-                Lines::new(io::stdin(), name(path))
-            } else {
-                Lines::open(path)
-            }
-        };
         Ok(Pairs {
-            sides: [open(&self.source)?, open(&self.target)?],
-            names: [name(&self.source), name(&self.target)],
+            sides: [files[0].open()?, files[1].open()?],
+            files,
             read: 0,
             error: None,
         })
@@ -74,14 +64,12 @@ impl PairArgs {
     }
 }
 
-fn name(path: &Path) -> String {
-    match path == Path::new("-") {
-        true => "standard input".into(),
-        false => path.display().to_string(),
-    }
-}
-
 impl Pairs {
+    /// The input of source lines.
+    pub(super) fn source_file(&self) -> &LineFile {
+        &self.files[0]
+    }
+
     /// The next pair; an error where one input ends before the other.
     fn pair(&mut self) -> Result<Option<[String; 2]>> {
         let [source, target] = &mut self.sides;
@@ -94,7 +82,7 @@ impl Pairs {
             (None, Some(_)) => 0,
             (Some(_), None) => 1,
         };
-        let (ended, other) = (&self.names[ended], &self.names[1 - ended]);
+        let (ended, other) = (self.files[ended].name(), self.files[1 - ended].name());
         let (lines, next) = (self.read, self.read + 1);
         Err(Error::Usage {
             message: format!("{ended} ends after {lines} lines, but {other} has a line {next}"),

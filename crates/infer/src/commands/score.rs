@@ -1,8 +1,10 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use attend_batch::SourceShape;
 use attend_cli::ComputeArgs;
 use attend_infer::{DecodeConfig, Result, Scored, Scorer};
+use attend_model::Encode;
 use serde::Serialize;
 
 use super::decode_args::LengthArgs;
@@ -20,6 +22,7 @@ use super::pairs::PairArgs;
 Examples:
   infer score runs/quickstart --src test.en --ref test.de > test.scores
   infer translate runs/quickstart test.en | infer score runs/quickstart --src test.en --ref - --tokens
+  infer score runs/captions --src scenes/test.tsv:picture --ref scenes/test.tsv:en > captions.scores
   infer score runs/a --ensemble runs/b --src corpus.en.gz --ref corpus.de.gz --json -o scores.jsonl")]
 pub(crate) struct Args {
     /// Run folder (its best checkpoint is used), checkpoint or bundle
@@ -99,10 +102,18 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let config = args.scoring.apply(models.decode.clone())?;
     let mut scorer = Scorer::of_ensemble(&models.ensemble, &models.tokenizers, &config, kernels);
     let mut output = Output::open(args.output.as_deref())?;
+    let file = pairs.source_file().clone();
+    let names_files = models.ensemble.source() != SourceShape::Text;
     for chunk in pairs {
-        let chunk = chunk?;
+        let mut chunk = chunk?;
+        if names_files {
+            for line in &mut chunk.source {
+                *line = file.resolve(line);
+            }
+        }
         scorer = scorer.after(chunk.before);
-        for scored in scorer.score_texts(&chunk.source, &chunk.target)? {
+        let scored = scorer.score_texts(&chunk.source, &chunk.target);
+        for scored in scored.map_err(|error| file.locate(error, chunk.before))? {
             output.line(args.line(&scorer, &scored)?)?;
         }
         output.flush()?;

@@ -234,6 +234,7 @@ mod with_feature {
             Some(Quantization::Int8) => Packing::Int8,
         };
         let models = Ensemble::open(&[&folder], device, kernels, packing)?;
+        models.require_text("infer serve")?;
         let known = || {
             let folder = models.folders.first()?;
             let (source, target) = export::languages(folder)?;

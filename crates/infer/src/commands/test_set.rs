@@ -1,26 +1,42 @@
-use std::io::stdin;
 use std::path::{Path, PathBuf};
 
-use attend_data::Lines;
-use attend_infer::{Error, Result};
+use attend_batch::SourceShape;
+use attend_infer::{Error, Hypotheses, Result, Translator};
 
-const STDIN: &str = "standard input";
+use super::line_file::LineFile;
 
 /// A file of sentences, one on each line.
 pub(super) struct TextFile {
     pub(super) path: PathBuf,
     pub(super) lines: Vec<String>,
+    file: LineFile,
 }
 
 impl TextFile {
     /// `-` is standard input.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let (lines, path) = match path == Path::new("-") {
-            true => (Lines::new(stdin(), STDIN)?, STDIN.into()),
-            false => (Lines::open(path)?, path.into()),
-        };
+        let file = LineFile::new(path);
+        let lines = file.open()?;
         let lines = lines.collect::<attend_data::Result<Vec<String>>>()?;
-        Ok(Self { path, lines })
+        let path = match file.is_stdin() {
+            true => file.name().into(),
+            false => path.into(),
+        };
+        Ok(Self { path, lines, file })
+    }
+
+    /// The best translations of the lines. If the model does not read text, they are paths, relative to the file.
+    pub(super) fn translate(
+        &self,
+        translator: &Translator,
+        shape: SourceShape,
+    ) -> Result<Hypotheses> {
+        if shape == SourceShape::Text {
+            return Hypotheses::of(translator, &self.lines);
+        }
+        let paths = self.lines.iter().map(|line| self.file.resolve(line));
+        let translated = Hypotheses::of(translator, &paths.collect::<Vec<_>>());
+        translated.map_err(|error| self.file.locate(error, 0))
     }
 
     pub(super) fn read_all(paths: &[PathBuf]) -> Result<Vec<Self>> {

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use attend_batch::SourceShape;
 use attend_model::{Kernels, ModelConfig, ScoreKind, Seq2Seq, TransformerConfig};
 use attend_ops::Int8Matrix;
 use candle_core::{Device, Tensor};
@@ -143,6 +144,12 @@ pub(crate) fn exportable(model: &ModelConfig) -> Result<&TransformerConfig> {
             hint: hint.into(),
         })
     };
+    if model.source() != SourceShape::Text {
+        return refused(
+            &format!("it reads {}", model.source()),
+            "only models that read text can be exported",
+        );
+    }
     let kind = "only Transformers can be exported: train a [model.transformer]";
     let transformer = match model {
         ModelConfig::Transformer(transformer) => transformer,

@@ -1,6 +1,7 @@
 //! Heatmaps of attention weights, as SVG or as PNG rendered from that SVG.
 //!
-//! Columns are keys and rows are queries. A darker cell is a greater weight.
+//! Columns are keys and rows are queries. A darker cell is a greater weight. A [`LitPicture`] shows attention to the
+//! regions of a picture on the picture itself.
 //!
 //! ```
 //! use attend_infer::heatmap::{Axes, Panel, Picture};
@@ -14,6 +15,7 @@
 mod colour;
 mod label;
 mod layout;
+mod lit;
 #[cfg(feature = "png")]
 mod png;
 mod svg;
@@ -21,6 +23,7 @@ mod svg;
 use label::Label;
 pub use label::{clean, escape, width as text_width};
 use layout::Layout;
+pub use lit::{LitPicture, Pixels};
 #[cfg(feature = "png")]
 pub use png::{Png, render as render_png};
 pub use svg::FONTS;

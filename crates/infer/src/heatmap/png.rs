@@ -18,9 +18,34 @@ pub struct Png {
     pub unreadable: usize,
 }
 
+/// A rendered document that can be drawn on.
+pub(super) struct Canvas {
+    pub(super) pixmap: Pixmap,
+    /// Pixels for each SVG unit.
+    pub(super) scale: f32,
+    unreadable: usize,
+}
+
+impl Canvas {
+    pub(super) fn finish(self) -> Result<Png> {
+        let bytes = self.pixmap.encode_png();
+        Ok(Png {
+            bytes: bytes.map_err(|error| draw(error.to_string()))?,
+            unreadable: self.unreadable,
+        })
+    }
+}
+
+fn draw(message: String) -> Error {
+    Error::Draw { message }
+}
+
 /// Renders an SVG document with the fonts of this system, two pixels for each SVG unit. A very large picture has fewer.
 pub fn render(svg: &str) -> Result<Png> {
-    let draw = |message: String| Error::Draw { message };
+    canvas(svg)?.finish()
+}
+
+pub(super) fn canvas(svg: &str) -> Result<Canvas> {
     let mut options = Options::default();
     let fonts = options.fontdb_mut();
     fonts.load_system_fonts();
@@ -34,10 +59,10 @@ pub fn render(svg: &str) -> Result<Png> {
         pixmap.ok_or_else(|| draw(format!("invalid size of {columns} × {rows} pixels")))?;
     let transform = Transform::from_scale(scale, scale);
     resvg::render(&tree, transform, &mut pixmap.as_mut());
-    let bytes = pixmap.encode_png();
     let texts = svg.matches("<text ").count();
-    Ok(Png {
-        bytes: bytes.map_err(|error| draw(error.to_string()))?,
+    Ok(Canvas {
+        pixmap,
+        scale,
         unreadable: texts - readable(tree.root()).min(texts),
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! s words of the source, t words of the target.
 
-use attend_batch::Packed;
+use attend_batch::{Packed, SourceShape};
 use attend_data::{Tokenizer, Tokenizers};
 use attend_model::{AttentionMap, Kernels, Place, Train};
 use attend_ops::on_pool;
@@ -42,6 +42,15 @@ impl<'a> WordAligner<'a> {
         heads: Option<Heads>,
         kernels: Kernels,
     ) -> Result<Self> {
+        if model.source() != SourceShape::Text {
+            return Err(Error::Usage {
+                message: format!(
+                    "words are linked to words, but the model reads {}",
+                    model.source()
+                ),
+                hint: "`infer attend` draws what each word attends to".into(),
+            });
+        }
         let source = tokenizers.require_source()?;
         // A pair of empty sentences shows what attentions there are.
         let (source, target) = ([source.eos()], [tokenizers.target().eos()]);

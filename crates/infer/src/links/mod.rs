@@ -20,6 +20,7 @@ pub use attention::WordAligner;
 pub use heads::Heads;
 pub use judge::Judged;
 pub use lexical::lexical_links;
+pub(crate) use words::words_of_tokens;
 
 use crate::{Hypothesis, Result};
 

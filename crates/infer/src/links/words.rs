@@ -13,7 +13,7 @@ use crate::Result;
 /// when it is decoded, and what is not in the vocabulary is `<unk>`. So tokens are found in the text by their
 /// characters, if decoding gives those of the text; else by their words, if these are as many; else where decoding
 /// and the text differ least.
-pub(super) fn words_of_tokens(
+pub(crate) fn words_of_tokens(
     tokenizer: &Tokenizer,
     tokens: &[u32],
     text: &str,

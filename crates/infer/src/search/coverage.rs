@@ -31,9 +31,9 @@ impl Attention {
         })
     }
 
-    /// What a row attends to of a sentence of this many tokens.
-    pub(super) fn row(&self, row: usize, source_tokens: usize) -> &[f32] {
-        &self.values[row * self.columns..][..source_tokens]
+    /// What a row attends to of a source of so many keys: the tokens of a sentence, or the regions of a picture.
+    pub(super) fn row(&self, row: usize, keys: usize) -> &[f32] {
+        &self.values[row * self.columns..][..keys]
     }
 }
 

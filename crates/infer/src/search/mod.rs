@@ -196,7 +196,8 @@ where
 /// A sentence whose search is not over.
 struct Active {
     number: usize,
-    source_tokens: usize,
+    /// What it can attend to.
+    keys: usize,
     search: Search,
     /// Its rows of the model's state.
     rows: Range<usize>,
@@ -209,7 +210,7 @@ impl Active {
         } = &mut self.search;
         let rows = self.rows.clone().enumerate();
         let rows = rows.map(|(i, row)| {
-            let attention = attention.map_or(&[][..], |a| a.row(row, self.source_tokens));
+            let attention = attention.map_or(&[][..], |a| a.row(row, self.keys));
             Ok(logits.row(row, strategy.tokens(i), rules)?.with(attention))
         });
         let rows = rows.collect::<Result<Vec<Row>>>()?;
@@ -238,10 +239,11 @@ pub(crate) fn search(
                 Some(state) if !active.is_empty() => state.admit(&memory)?,
                 _ => state = Some(model.start(&memory, 1, pass)?),
             }
-            for ((number, search), range) in searches.into_iter().zip(source.segments().ranges()) {
+            // What is attended to: of a picture, its regions.
+            for ((number, search), range) in searches.into_iter().zip(memory.segments.ranges()) {
                 active.push(Active {
                     number,
-                    source_tokens: range.len(),
+                    keys: range.len(),
                     search,
                     rows: last.len()..last.len() + 1,
                 });

@@ -47,6 +47,7 @@ impl Served {
         models: Models,
         kernels: Kernels,
     ) -> Result<Self> {
+        models.require_text("a server")?;
         let heads = Heads::of_folder(&models.folders[0])?;
         let model = &*models.ensemble.members()[0];
         let attention = match WordAligner::new(model, &models.tokenizers, heads, kernels) {

@@ -160,6 +160,14 @@ fn search_options_take_effect() {
     assert!(n > 1.5 && (n - n.round()).abs() < 0.01, "{n} tokens");
 }
 
+/// Asserts that a program was refused with this in its message, and this in its hint.
+pub(crate) fn assert_refused(ran: &Ran, message: &str, hint: &str) {
+    assert_eq!((ran.code, &*ran.stdout), (1, ""), "{}", ran.stderr);
+    for part in [message, hint] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+}
+
 /// Asserts exit code 1, and on stderr the error, a blank line and a hint, one line each.
 pub(crate) fn assert_error(folder: &Path, args: &[&str], input: &[u8], error: &str, hint: &str) {
     let ran = infer(folder, args, input);

@@ -3,6 +3,9 @@
 mod alignments; // which words come from which
 mod attend; // attention maps, and the command that draws them
 mod bundle; // reading bundles, complete and damaged
+#[cfg(feature = "pictures")]
+mod captions; // models whose sources are pictures
+mod columns; // columns of tables as input
 mod command; // the binary's output, error messages and exit codes
 mod compare; // systems on one test set, and their differences
 mod constraints; // prefixes, and phrases that are forbidden or required

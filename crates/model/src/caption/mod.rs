@@ -17,7 +17,7 @@ mod tests;
 
 pub use config::{BlockConfig, CaptionConfig, PictureConfig};
 
-use attend_batch::{Packed, Source};
+use attend_batch::{Packed, Source, SourceShape};
 use attend_ops::{Kernels, Linear, Pass};
 use candle_core::Result;
 
@@ -30,6 +30,9 @@ use regions::Regions;
 
 pub struct Caption {
     weights: Weights,
+    shape: SourceShape,
+    /// Rows and columns of the last map.
+    map: Option<(usize, usize)>,
     regions: Regions,
     family: Family,
 }
@@ -40,7 +43,10 @@ impl Caption {
         vocabularies: Vocabularies,
         mut init: Init,
     ) -> Result<Self> {
+        let map = config.regions().map(|map| (map.height, map.width));
         Ok(Self {
+            shape: config.source(),
+            map,
             regions: Regions::new(config, &mut init)?,
             family: Family::new(config, vocabularies, &mut init)?,
             weights: init.finish(),
@@ -59,6 +65,14 @@ impl Caption {
 }
 
 impl Encode for Caption {
+    fn source(&self) -> SourceShape {
+        self.shape
+    }
+
+    fn regions(&self) -> Option<(usize, usize)> {
+        self.map
+    }
+
     fn encode(&self, source: &Source, pass: &Pass) -> Result<Memory> {
         self.run_encoder(source, None, pass)
     }

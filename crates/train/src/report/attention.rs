@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use attend_infer::{Aligner, Bundle, Error};
 use attend_model::{Kernels, Place};
 
@@ -23,6 +25,16 @@ pub(super) fn write(facts: &Facts, kernels: Kernels) -> String {
         return note("Nothing is drawn: no sentences were kept. See train.samples.");
     };
     let sources = samples.iter().map(|sample| sample.source.as_str());
+    let shows = match bundle.model.regions() {
+        Some(_) => {
+            "On each picture, what the word below attended to is lit up: the mean of all heads of the cross-attention, \
+             for the best checkpoint's own captions."
+        }
+        None => {
+            "The mean of all heads of the cross-attention, for the best checkpoint's own translations. Rows are the \
+             tokens of the translation and columns those of the source; darker is more."
+        }
+    };
     match draw(bundle, sources, kernels) {
         Ok(pictures) if pictures.is_empty() => {
             note("Nothing is drawn: the sentences are empty or too long.")
@@ -30,8 +42,7 @@ pub(super) fn write(facts: &Facts, kernels: Kernels) -> String {
         Ok(pictures) => {
             let pictures = pictures.concat();
             format!(
-                "<p>The mean of all heads of the cross-attention, for the best checkpoint's own translations. Rows are \
-                 the tokens of the translation and columns those of the source; darker is more.</p>\n\
+                "<p>{shows}</p>\n\
                  <div class=\"maps\">\n{pictures}</div>\n"
             )
         }
@@ -52,11 +63,13 @@ fn draw<'a>(
         .take(MOST)
     {
         let alignment = aligner.align(source, None)?;
+        let is_picture = alignment.regions.is_some();
+        let keys = alignment.source.pieces.len();
         let longest = alignment
-            .source
+            .target
             .tokens
             .len()
-            .max(alignment.target.tokens.len());
+            .max(if is_picture { 0 } else { keys });
         let maps = alignment
             .maps
             .iter()
@@ -69,7 +82,13 @@ fn draw<'a>(
             continue;
         }
         let id = format!("weight-{}", pictures.len());
-        let picture = alignment.draw_mean(&maps)?.to_inline_svg(&id);
+        let picture = match is_picture {
+            true => {
+                let pixels = aligner.pixels(Path::new(source))?;
+                alignment.draw_on(pixels, &maps, true)?.to_inline_svg(&id)
+            }
+            false => alignment.draw_mean(&maps)?.to_inline_svg(&id),
+        };
         pictures.push(format!("<figure>{picture}</figure>\n"));
     }
     Ok(pictures)

@@ -1,3 +1,5 @@
+use attend_batch::SourceShape;
+
 use super::facts::Facts;
 use super::markup::text;
 
@@ -14,6 +16,12 @@ pub(super) fn write(facts: &Facts) -> String {
     let sentence = quoted(sentence.unwrap_or("a sentence"));
     let export = quoted(&format!("exports/{}", facts.name));
     let [test_source, test_target] = files;
+    let shape = facts.model.as_ref().map(|bundle| bundle.model.source());
+    let (attend, is_text) = match shape.unwrap_or_default() {
+        SourceShape::Text => ("--text", true),
+        SourceShape::Pictures(_) => ("--image", false),
+        SourceShape::Features { .. } => ("--features", false),
+    };
     let commands = [
         (
             "Translate",
@@ -25,7 +33,7 @@ pub(super) fn write(facts: &Facts) -> String {
         ),
         (
             "Draw attention",
-            format!("infer attend {run} --text {sentence} -o attention.svg"),
+            format!("infer attend {run} {attend} {sentence} -o attention.svg"),
         ),
         ("Serve over HTTP", format!("infer serve {run}")),
         (
@@ -38,13 +46,17 @@ pub(super) fn write(facts: &Facts) -> String {
         ),
         ("Draw the curves", format!("train plot {run} -o curves.svg")),
     ];
+    let of_text = ["Serve over HTTP", "Export for transformers"];
+    let commands = commands
+        .into_iter()
+        .filter(|(title, _)| is_text || !of_text.contains(title));
     let commands = commands.map(|(title, command)| {
         format!(
             "<h3>{title}</h3>\n<pre><code>{}</code></pre>\n",
             text(&command)
         )
     });
-    commands.concat()
+    commands.collect()
 }
 
 /// A word of a shell's command line.

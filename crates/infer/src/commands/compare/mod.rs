@@ -10,7 +10,7 @@ use attend_infer::{Error, Result};
 use super::metric_args::{MetricArgs, ordered};
 use super::output::{Output, check_apart, check_writable};
 use super::test_set::{TextFile, check_lines};
-use systems::{Candidate, Saver, is_model};
+use systems::{Candidate, Saver, is_model, no_source};
 
 /// Compare systems on a test set: scores, whether they differ by more than chance, and where they differ.
 ///
@@ -29,11 +29,12 @@ pub(crate) struct Args {
     #[arg(value_name = "SYSTEM", required = true)]
     systems: Vec<PathBuf>,
 
-    /// Source sentences, which models translate
+    /// Source sentences, which models translate; or the paths of pictures, relative to the file's folder.
+    /// FILE.tsv:COLUMN is a column of a table
     #[arg(long = "src", value_name = "FILE")]
     source: Option<PathBuf>,
 
-    /// Reference translations, on the same lines; may be given several times
+    /// Reference translations, on the same lines, also FILE.tsv:COLUMN; may be given several times
     #[arg(long = "ref", value_name = "FILE", required = true)]
     references: Vec<PathBuf>,
 
@@ -153,10 +154,7 @@ impl Args {
         }
         let mut models = self.systems.iter().filter(|path| is_model(path));
         if let (None, Some(model)) = (&self.source, models.next()) {
-            return Err(Error::Usage {
-                message: format!("{} is a model, but there is no --src", model.display()),
-                hint: "give the source sentences with --src".into(),
-            });
+            return Err(no_source(model));
         }
         if self.output.as_deref() == Some(Path::new("-")) {
             return Err(Error::Usage {

@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 
 use attend_cli::{Bars, bar};
 use attend_infer::compare::System;
-use attend_infer::{Ensemble, Error, Hypotheses, Result, Translator, hub};
-use attend_model::{Kernels, Packing};
+use attend_infer::{Ensemble, Error, Result, Translator, hub};
+use attend_model::{Encode, Kernels, Packing};
 use candle_core::Device;
 
 use super::super::output::Output;
@@ -19,6 +19,14 @@ pub(super) enum Candidate {
 
 pub(super) fn is_model(path: &Path) -> bool {
     hub::is_remote(path) || path.is_dir()
+}
+
+/// The error of a model without anything to translate.
+pub(super) fn no_source(model: &Path) -> Error {
+    Error::Usage {
+        message: format!("{} is a model, but there is no --src", model.display()),
+        hint: "give the source sentences with --src".into(),
+    }
 }
 
 impl Candidate {
@@ -52,15 +60,18 @@ impl Candidate {
             }
             Self::Model(run) => run,
         };
-        let source = source.map_or(&[][..], |source| &source.lines);
+        let Some(source) = source else {
+            return Err(no_source(&run));
+        };
         let folder = hub::local(&run, &Bars)?;
         let models = Ensemble::open(&[folder], device, kernels, Packing::Float)?;
         let decode = &models.decode;
         decode.validate()?;
-        let bar = bar(Some(source.len() as u64));
+        let bar = bar(Some(source.lines.len() as u64));
         let advance = |lines: usize| bar.advance(lines as u64);
         let translator = Translator::new(&models.ensemble, &models.tokenizers, decode, kernels);
-        let hypotheses = Hypotheses::of(&translator.observed_by(&advance), source)?;
+        let translator = translator.observed_by(&advance);
+        let hypotheses = source.translate(&translator, models.ensemble.source())?;
         drop(bar);
         let mut warnings = LengthWarnings::new(models.max_length, decode.max_source_length);
         for (line, tokens) in hypotheses.source_tokens.iter().enumerate() {

@@ -50,6 +50,16 @@ pub(super) struct LayoutArgs {
 }
 
 impl LayoutArgs {
+    /// The options that say something of text, and whether they are given.
+    pub(super) fn of_text(&self) -> [(&'static str, bool); 4] {
+        [
+            ("--sentences", self.sentences),
+            ("--protect", !self.protect.is_empty()),
+            ("--placeholder", self.placeholder.is_some()),
+            ("--format", self.format.is_some()),
+        ]
+    }
+
     /// Whether something is put back by word alignment.
     pub(super) fn needs_links(&self) -> bool {
         let html = self.format == Some(Format::Html);

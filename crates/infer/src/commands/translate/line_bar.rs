@@ -3,8 +3,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use attend_cli::{Bar, bar};
-use attend_data::Lines;
 use attend_infer::Observer;
+
+use crate::commands::line_file::LineFile;
 
 /// A bar of lines, while a translator tells of requests: a line can have any number of these.
 pub(super) struct LineBar {
@@ -51,7 +52,8 @@ impl Observer for LineBar {
 /// error is reported when it is translated.
 fn count_lines(files: &[PathBuf]) -> Option<u64> {
     let count = |path: &Path| {
-        let lines = path.is_file().then(|| Lines::open(path).ok()).flatten()?;
+        let file = LineFile::new(path);
+        let lines = file.path.is_file().then(|| file.open().ok()).flatten()?;
         Some(lines.map_while(|line| line.ok()).count() as u64)
     };
     files.iter().map(|path| count(path)).sum()

@@ -1,4 +1,5 @@
 mod columns;
+mod files;
 mod layout_args;
 mod line_bar;
 
@@ -6,12 +7,13 @@ use std::io::{IsTerminal, Write, stderr, stdin};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use attend_batch::SourceShape;
 use attend_cli::ComputeArgs;
 use attend_infer::document::{Diagonal, Document, Paragraph, Translated};
 use attend_infer::{
     AlignWords, Error, Glossary, Heads, Link, Models, Result, Translation, Translator, WordAligner,
 };
-use attend_model::Kernels;
+use attend_model::{Encode, Kernels};
 
 use super::chunks::Chunks;
 use super::head_args::HeadArgs;
@@ -23,7 +25,9 @@ use columns::paragraphs;
 use layout_args::LayoutArgs;
 use line_bar::LineBar;
 
-/// Translate text: one line in, one line out.
+/// Translate text, or caption pictures: one line in, one line out.
+///
+/// For a model of pictures, a line is the path of a picture, relative to the folder of the file that names it.
 ///
 /// By default, a line is a sentence. With --sentences, it can be a paragraph. A line that has more tokens than
 /// anything the model was trained on is translated in pieces.
@@ -34,13 +38,14 @@ Examples:
   infer translate runs/quickstart news.en --beam 8 -o news.de
   infer translate runs/quickstart/checkpoint-850 news.en.gz --n-best 4 > news.nbest
   infer translate runs/quickstart articles.en --sentences --protect > articles.de
+  infer translate runs/captions scenes/test.tsv:picture -o captions.txt
   infer translate runs/quickstart page.html --format html --sentences > page.de.html")]
 pub(crate) struct Args {
     /// Run folder (its best checkpoint is used), checkpoint or bundle
     run: PathBuf,
 
-    /// Files to translate, UTF-8 text, one sentence per line, plain or compressed with gzip, zstd or xz; `-` or no
-    /// file reads standard input
+    /// Files to translate, UTF-8 text, one sentence per line, plain or compressed with gzip, zstd or xz;
+    /// FILE.tsv:COLUMN is a column of a table; `-` or no file reads standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -112,6 +117,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let chunks = Chunks::open(&args.files)?;
     let (device, kernels) = args.compute.start()?;
     let models = args.models.open(&args.run, &device, kernels)?;
+    let reads_text = models.ensemble.source() == SourceShape::Text;
+    if !reads_text {
+        args.check_for_files(&models.ensemble.source().to_string())?;
+    }
     let decode = args.decode.apply(models.decode.clone())?;
     let trained = models.max_length;
     let bar = LineBar::new(&args.files, args.output.is_some());
@@ -126,9 +135,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     }
     let style = args.style(translator.hypotheses())?;
     let aligner = args.aligner(&models, kernels)?;
-    let tokenizer = models.tokenizers.require_source()?;
+    let tokenizers = &models.tokenizers;
     let count = |texts: &[&str]| {
-        let sentences = tokenizer.encode_batch(texts)?;
+        let sentences = tokenizers.require_source()?.encode_batch(texts)?;
         Ok(sentences.iter().map(|tokens| tokens.len() - 1).collect()) // without `</s>`
     };
     let mut layout = args.layout.layout(&models.tokenizers)?;
@@ -155,24 +164,37 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         .transpose()?;
 
     if args.files.is_empty() && stdin().is_terminal() {
-        let _ = writeln!(
-            stderr(),
-            "enter one sentence per line; Ctrl-D ends the input"
-        );
+        let what = match reads_text {
+            true => "one sentence",
+            false => "the path of one file",
+        };
+        let _ = writeln!(stderr(), "enter {what} per line; Ctrl-D ends the input");
     }
     let mut lengths = LengthWarnings::new(trained, decode.max_source_length);
     let mut reports = LineReports::default();
     let mut line = 0;
     let mut ended = Ok(());
-    for chunk in chunks {
-        let (lines, error) = paragraphs(chunk, line, args.prefix_column);
+    for mut chunk in chunks {
+        let origin = std::mem::take(&mut chunk.origin);
+        let (lines, mut error) = paragraphs(chunk, line, args.prefix_column);
         bar.begin(lines.len());
-        let document = Document::new(lines, &layout)?;
-        let translations = translator.translate_requests(document.requests())?;
+        let (translations, document) = if reads_text {
+            let document = Document::new(lines, &layout)?;
+            let translations = translator.translate_requests(document.requests())?;
+            (translations, Some(document))
+        } else {
+            let (translations, fault) = files::translate(&translator, lines, &origin)?;
+            error = fault.or(error);
+            (translations, None)
+        };
         if let Style::Best(n) = style {
             print_best(&mut output, line, n, &translations)?;
         }
-        for translated in document.finish(&translations, &*aligner)? {
+        let all_translated = match document {
+            Some(document) => document.finish(&translations, &*aligner)?,
+            None => translations.iter().map(files::translated).collect(),
+        };
+        for translated in all_translated {
             print(&mut output, &style, &translated)?;
             if let Some(alignments) = &mut alignments {
                 alignments.line(pharaoh(&translated.links))?;

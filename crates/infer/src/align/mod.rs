@@ -1,3 +1,7 @@
+//! Attention maps of a pair of sentences, or of a picture and its caption.
+
+mod picture;
+
 use attend_batch::Packed;
 use attend_data::{Tokenizer, Tokenizers};
 use attend_model::{AttentionMap, Kernels, Place, Seq2Seq};
@@ -6,6 +10,7 @@ use candle_core::DType;
 
 use crate::heatmap::{Axes, Panel, Picture};
 use crate::pieces::pieces;
+use crate::source::LineReader;
 use crate::{DecodeConfig, Error, Result, Translator};
 
 /// The decoder's first input. The vocabulary has no text for it, so the usual `<s>` is shown.
@@ -15,6 +20,8 @@ const START: &str = "<s>";
 pub struct Aligner<'a> {
     model: &'a dyn Seq2Seq,
     tokenizers: &'a Tokenizers,
+    reader: LineReader<'a>,
+    config: &'a DecodeConfig,
     translator: Translator<'a>,
     kernels: Kernels,
 }
@@ -22,10 +29,12 @@ pub struct Aligner<'a> {
 /// One side of a sentence pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentence {
+    /// The path of the file if the source is not text.
     pub text: String,
-    /// Ends in `</s>`.
+    /// Ends in `</s>`. None of a source that is not text.
     pub tokens: Vec<u32>,
-    /// The tokens as readable text.
+    /// The tokens as readable text: of a picture, the row and the column of each region, and of features, the number
+    /// of each row, counted from 1.
     pub pieces: Vec<String>,
 }
 
@@ -34,6 +43,8 @@ pub struct Sentence {
 pub struct Alignment {
     pub source: Sentence,
     pub target: Sentence,
+    /// The rows and columns of the regions of a picture; `None` if the source is none.
+    pub regions: Option<(usize, usize)>,
     /// Empty if the model has no attention.
     pub maps: Vec<AttentionMap>,
 }
@@ -48,22 +59,31 @@ impl<'a> Aligner<'a> {
         Self {
             model,
             tokenizers,
+            reader: LineReader::new(model, tokenizers),
+            config,
             translator: Translator::new(model, tokenizers, config, kernels),
             kernels,
         }
     }
 
     /// Computes the attention maps of `text` and `target`, with teacher forcing. Without `target`, the
-    /// model's own translation is used.
+    /// model's own translation is used. If the model does not read text, `text` is the path of a file.
     pub fn align(&self, text: &str, target: Option<&str>) -> Result<Alignment> {
-        let source = Sentence::encode(self.tokenizers.require_source()?, text)?;
-        if text.trim().is_empty() || source.tokens.len() < 2 {
+        let lines = [text];
+        let read = self.reader.read(&lines, self.config.max_source_length)?;
+        if text.trim().is_empty() || read.says_nothing(0) {
             return Err(Error::Usage {
                 message: "the source sentence is empty".into(),
                 hint: "give a sentence with at least one word".into(),
             });
         }
-        check_length("source", &source)?;
+        let source = match self.tokenizers.source() {
+            Some(tokenizer) => Sentence::encode(tokenizer, text)?,
+            None => Sentence::of_file(text, self.model.regions(), read.length(0)),
+        };
+        if self.model.regions().is_none() {
+            check_length("source", &source)?;
+        }
         let target = match target {
             Some(target) => {
                 let target = Sentence::encode(self.tokenizers.target(), target)?;
@@ -77,16 +97,21 @@ impl<'a> Aligner<'a> {
                 Sentence::new(self.tokenizers.target(), text, tokens)
             }
         };
+        let batch = read.batch(&[0])?;
         let maps = on_pool(|| {
-            let source = Packed::of_sentences([&source.tokens]).into();
             let target = Packed::of_sentences([&target.tokens]);
-            self.model.attention(&source, &target, self.kernels)
+            self.model.attention(&batch, &target, self.kernels)
         })?;
         Ok(Alignment {
             source,
             target,
+            regions: self.model.regions(),
             maps,
         })
+    }
+
+    pub(crate) fn target_tokenizer(&self) -> &Tokenizer {
+        self.tokenizers.target()
     }
 }
 
@@ -94,7 +119,7 @@ impl<'a> Aligner<'a> {
 const MAX_DRAWN: usize = 512;
 
 fn check_length(side: &str, sentence: &Sentence) -> Result<()> {
-    let tokens = sentence.tokens.len();
+    let tokens = sentence.pieces.len();
     if tokens <= MAX_DRAWN {
         return Ok(());
     }
@@ -112,6 +137,24 @@ impl Sentence {
         Self {
             text,
             tokens,
+            pieces,
+        }
+    }
+
+    /// A picture with these regions, or a file of features with so many rows.
+    fn of_file(path: &str, regions: Option<(usize, usize)>, rows: usize) -> Self {
+        let pieces = match regions {
+            Some((rows, columns)) => {
+                let places = (0..rows * columns).map(|i| (i / columns + 1, i % columns + 1));
+                places
+                    .map(|(row, column)| format!("{row}, {column}"))
+                    .collect()
+            }
+            None => (1..=rows).map(|row| row.to_string()).collect(),
+        };
+        Self {
+            text: path.into(),
+            tokens: Vec::new(),
             pieces,
         }
     }
@@ -173,6 +216,17 @@ impl Alignment {
             return self.draw(maps);
         }
         let place = maps[0].place;
+        let title = format!("mean of {} heads", maps.len());
+        let panel = Panel::new(title, self.mean(maps)?);
+        let picture = Picture::single(self.axes(place), panel);
+        Ok(picture.described(self.description(place)))
+    }
+
+    /// The mean of maps of one [`Place`], a row for each query.
+    ///
+    /// # Panics
+    /// If `maps` is empty.
+    pub fn mean(&self, maps: &[&AttentionMap]) -> Result<Vec<Vec<f32>>> {
         let mut mean = weights(maps[0])?;
         for map in &maps[1..] {
             for (sum, row) in mean.iter_mut().zip(weights(map)?) {
@@ -181,9 +235,7 @@ impl Alignment {
         }
         let count = maps.len() as f32;
         mean.iter_mut().flatten().for_each(|sum| *sum /= count);
-        let title = format!("mean of {count} heads");
-        let picture = Picture::single(self.axes(place), Panel::new(title, mean));
-        Ok(picture.described(self.description(place)))
+        Ok(mean)
     }
 
     fn axes(&self, place: Place) -> Axes {
