@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::weights::{Init, Loaded, Packing, Values};
 use crate::{
-    Recurrent, RecurrentConfig, ScoreKind, Seq2Seq, Snail, SnailConfig, Transformer,
-    TransformerConfig,
+    Lstmn, LstmnConfig, Recurrent, RecurrentConfig, ScoreKind, Seq2Seq, Snail, SnailConfig,
+    Transformer, TransformerConfig,
 };
 
 /// The model: one table, whose name is the family.
@@ -22,6 +22,9 @@ pub enum ModelConfig {
     /// Causal convolutions and attention in turns, without positions: "A Simple Neural Attentive
     /// Meta-Learner" (Mishra et al. 2017).
     Snail(SnailConfig),
+    /// Recurrent layers that attend to their own past states: "Long Short-Term Memory-Networks for Machine
+    /// Reading" (Cheng et al. 2016).
+    Lstmn(LstmnConfig),
 }
 
 impl Default for ModelConfig {
@@ -67,6 +70,7 @@ impl ModelConfig {
             ModelConfig::Transformer(config) => config.validate(),
             ModelConfig::Recurrent(config) => config.validate(),
             ModelConfig::Snail(_) => Ok(()),
+            ModelConfig::Lstmn(config) => config.validate(),
         }
     }
 
@@ -84,6 +88,7 @@ impl ModelConfig {
             ModelConfig::Transformer(config) => config.tie.validate("model.transformer.tie", joint),
             ModelConfig::Recurrent(config) => config.tie.validate("model.recurrent.tie", joint),
             ModelConfig::Snail(config) => config.tie.validate("model.snail.tie", joint),
+            ModelConfig::Lstmn(config) => config.tie.validate("model.lstmn.tie", joint),
         }
     }
 
@@ -93,20 +98,22 @@ impl ModelConfig {
             ModelConfig::Transformer(config) => config.d_model,
             ModelConfig::Recurrent(config) => config.d_hidden,
             ModelConfig::Snail(config) => config.d_model,
+            ModelConfig::Lstmn(config) => config.d_hidden,
         }
     }
 
     /// What the sources of the model are.
     pub fn source(&self) -> SourceShape {
         match self {
-            ModelConfig::Transformer(_) | ModelConfig::Recurrent(_) | ModelConfig::Snail(_) => {
-                SourceShape::Text
-            }
+            ModelConfig::Transformer(_)
+            | ModelConfig::Recurrent(_)
+            | ModelConfig::Snail(_)
+            | ModelConfig::Lstmn(_) => SourceShape::Text,
         }
     }
 
     /// How many weights the model has at least, and values in them, without listing them: one for each layer,
-    /// and the four square matrices of a Transformer's self-attention.
+    /// and the four square matrices of a Transformer's self-attention, or the six of an LSTMN's.
     pub(crate) fn least_weights(&self) -> (usize, usize) {
         match self {
             ModelConfig::Transformer(config) => {
@@ -115,6 +122,10 @@ impl ModelConfig {
             }
             ModelConfig::Recurrent(config) => (config.encoder_layers + config.decoder_layers, 0),
             ModelConfig::Snail(config) => (2 * config.blocks, 0),
+            ModelConfig::Lstmn(config) => {
+                let layers = config.encoder_layers + config.decoder_layers;
+                (6 * layers, 6 * layers * config.d_hidden * config.d_hidden)
+            }
         }
     }
 
@@ -170,7 +181,7 @@ impl ModelConfig {
         let scaled = |score: &ScoreKind| *score == ScoreKind::ScaledDot;
         match self {
             ModelConfig::Transformer(config) => config.score.0.iter().all(scaled),
-            ModelConfig::Recurrent(_) | ModelConfig::Snail(_) => false,
+            ModelConfig::Recurrent(_) | ModelConfig::Snail(_) | ModelConfig::Lstmn(_) => false,
         }
     }
 
@@ -185,6 +196,7 @@ impl ModelConfig {
             }
             ModelConfig::Recurrent(config) => Box::new(Recurrent::new(config, vocabularies, init)?),
             ModelConfig::Snail(config) => Box::new(Snail::new(config, vocabularies, init)?),
+            ModelConfig::Lstmn(config) => Box::new(Lstmn::new(config, vocabularies, init)?),
         })
     }
 }
@@ -225,6 +237,7 @@ mod tests {
             ModelConfig::Transformer(TransformerConfig::default()),
             ModelConfig::Recurrent(RecurrentConfig::default()),
             ModelConfig::Snail(SnailConfig::default()),
+            ModelConfig::Lstmn(LstmnConfig::default()),
         ] {
             let shapes = config.weight_shapes(vocabularies).unwrap();
             let values: usize = shapes.values().map(|s| s.iter().product::<usize>()).sum();

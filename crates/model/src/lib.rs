@@ -8,6 +8,7 @@ mod cache;
 mod config;
 mod embedding;
 mod footprint;
+mod lstmn;
 mod recurrent;
 mod seq2seq;
 mod snail;
@@ -19,6 +20,7 @@ pub use attention::{AlignKind, ContextKind, ScoreKind};
 pub use config::{ModelConfig, Vocabularies};
 pub use embedding::Tie;
 pub use footprint::{BatchSize, Footprint, SearchFootprint, TrainingFootprint};
+pub use lstmn::{FusionKind, Lstmn, LstmnConfig};
 pub use recurrent::{
     AttentionChoice, AttentionConfig, AttentionOrder, CellKind, Recurrent, RecurrentConfig,
 };

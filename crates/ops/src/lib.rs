@@ -57,7 +57,10 @@ pub use param::Param;
 pub(crate) use param::backward;
 pub use pass::{Kernels, Mode, Pass};
 pub use random::{Dropout, Site};
-pub use recurrent::{Cell, Direction, cell, recurrence};
+pub use recurrent::{
+    Cell, Direction, Fusion, SourceReader, SourceSoFar, SourceTape, TapeLayer, TapeSoFar, TapeStep,
+    TapeWeights, Tapes, cell, recurrence, tape_step, tapes,
+};
 pub use shared::Shared;
 pub use simd::log_sum_exp;
 pub use step::{SourceWeights, StepCache, step};

@@ -1,8 +1,9 @@
 //! Small configs of every model and variant.
 
 use attend_model::{
-    Activation, AlignKind, AttentionChoice, AttentionConfig, CellKind, ContextKind, ModelConfig,
-    NormKind, RecurrentConfig, ScoreKind, Scores, SnailConfig, Tie, TransformerConfig,
+    Activation, AlignKind, AttentionChoice, AttentionConfig, CellKind, ContextKind, FusionKind,
+    LstmnConfig, ModelConfig, NormKind, RecurrentConfig, ScoreKind, Scores, SnailConfig, Tie,
+    TransformerConfig,
 };
 
 fn tiny() -> TransformerConfig {
@@ -53,6 +54,7 @@ pub(super) fn configs() -> Vec<ModelConfig> {
     }
     configs.extend(recurrent().into_iter().map(ModelConfig::Recurrent));
     configs.extend(snail().into_iter().map(ModelConfig::Snail));
+    configs.extend(lstmn().into_iter().map(ModelConfig::Lstmn));
     configs
 }
 
@@ -176,6 +178,27 @@ fn snail() -> Vec<SnailConfig> {
                 dropout: 0.2,
                 tie,
             });
+        }
+    }
+    configs
+}
+
+/// Both fusions with every kind of tying, at several depths.
+fn lstmn() -> Vec<LstmnConfig> {
+    let mut configs = Vec::new();
+    for fusion in FusionKind::ALL {
+        for (tie, d_embed) in [(Tie::All, 12), (Tie::Decoder, 12), (Tie::None, 9)] {
+            for (encoder_layers, decoder_layers) in [(1, 1), (2, 1), (1, 2)] {
+                configs.push(LstmnConfig {
+                    encoder_layers,
+                    decoder_layers,
+                    d_embed,
+                    d_hidden: 12,
+                    fusion,
+                    dropout: 0.2,
+                    tie,
+                });
+            }
         }
     }
     configs
