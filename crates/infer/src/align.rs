@@ -173,6 +173,17 @@ impl Alignment {
             return self.draw(maps);
         }
         let place = maps[0].place;
+        let title = format!("mean of {} heads", maps.len());
+        let panel = Panel::new(title, self.mean(maps)?);
+        let picture = Picture::single(self.axes(place), panel);
+        Ok(picture.described(self.description(place)))
+    }
+
+    /// The mean of maps of one [`Place`], a row for each query.
+    ///
+    /// # Panics
+    /// If `maps` is empty.
+    pub fn mean(&self, maps: &[&AttentionMap]) -> Result<Vec<Vec<f32>>> {
         let mut mean = weights(maps[0])?;
         for map in &maps[1..] {
             for (sum, row) in mean.iter_mut().zip(weights(map)?) {
@@ -181,16 +192,14 @@ impl Alignment {
         }
         let count = maps.len() as f32;
         mean.iter_mut().flatten().for_each(|sum| *sum /= count);
-        let title = format!("mean of {count} heads");
-        let picture = Picture::single(self.axes(place), Panel::new(title, mean));
-        Ok(picture.described(self.description(place)))
+        Ok(mean)
     }
 
     fn axes(&self, place: Place) -> Axes {
         Axes::new(&self.keys(place), self.queries(place))
     }
 
-    fn description(&self, place: Place) -> String {
+    pub(crate) fn description(&self, place: Place) -> String {
         let what = match place {
             Place::Encoder => "How the source attends to itself.",
             Place::Decoder => "How the translation attends to itself.",

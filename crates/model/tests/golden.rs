@@ -1,5 +1,5 @@
 //! Compares outputs, loss and the gradient of every parameter with PyTorch's, from files written by
-//! `scripts/golden/transformer.py` and `scripts/golden/recurrent.py`.
+//! `scripts/golden/transformer.py`, `scripts/golden/recurrent.py` and `scripts/golden/lstmn.py`.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -230,4 +230,19 @@ fn a_cosine_score_equals_pytorch() -> Result<()> {
 #[test]
 fn a_monotonic_window_and_a_location_score_equal_pytorch() -> Result<()> {
     check("lstm_local_m")
+}
+
+#[test]
+fn an_lstmn_with_shallow_fusion_equals_the_papers_equations_in_pytorch() -> Result<()> {
+    check("lstmn_shallow")
+}
+
+#[test]
+fn an_lstmn_with_deep_fusion_equals_the_papers_equations_in_pytorch() -> Result<()> {
+    check("lstmn_deep")
+}
+
+#[test]
+fn a_deep_lstmn_with_one_embedding_matrix_equals_the_papers_equations_in_pytorch() -> Result<()> {
+    check("lstmn_deep_tied")
 }

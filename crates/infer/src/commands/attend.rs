@@ -17,7 +17,8 @@ use super::drawing::Drawing;
 Examples:
   infer attend runs/quickstart --text 'the old dog sees a cat' -o heads.svg
   infer attend runs/quickstart --text 'a dog runs' --target 'ein Hund rennt' --mean -o mean.png
-  infer attend runs/quickstart --text 'a dog runs' --part encoder --layer 1 --head 2 -o - > one.svg")]
+  infer attend runs/quickstart --text 'a dog runs' --part encoder --layer 1 --head 2 -o - > one.svg
+  infer attend runs/quickstart --text 'the old dog sees a cat' --part encoder --style words -o words.svg")]
 pub(crate) struct Args {
     /// Run folder (its best checkpoint is used), checkpoint or bundle
     run: PathBuf,
@@ -46,6 +47,11 @@ pub(crate) struct Args {
     #[arg(long)]
     mean: bool,
 
+    /// Draw heatmaps, or the words of the sentence, shaded by the mean of the maps selected: a line for each word,
+    /// which is red
+    #[arg(long, value_enum, default_value_t = Style::Heatmap)]
+    style: Style,
+
     /// Output file, .svg or .png; `-` writes SVG to standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -64,6 +70,14 @@ enum Part {
     Decoder,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Style {
+    /// Queries and keys are rows and columns of cells
+    Heatmap,
+    /// Words in lines of text
+    Words,
+}
+
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let drawing = Drawing::to(&args.output)?;
     let (device, kernels) = args.compute.start()?;
@@ -72,6 +86,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let aligner = Aligner::new(model, tokenizers, &bundle.decode, kernels);
     let alignment = aligner.align(&args.text, args.target.as_deref())?;
     let maps = args.choose(&alignment.maps)?;
+    if args.style == Style::Words {
+        return Ok(drawing.write(&alignment.draw_words(&maps)?)?);
+    }
     let picture = if args.mean {
         alignment.draw_mean(&maps)?
     } else {

@@ -3,7 +3,9 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use attend_infer::heatmap::Picture;
+#[cfg(feature = "png")]
+use attend_infer::heatmap::Png;
+use attend_infer::heatmap::{Picture, WordPicture};
 use attend_infer::{Error, Result};
 
 use super::output::Output;
@@ -13,6 +15,36 @@ pub(super) struct Drawing {
     /// `None` is standard output.
     file: Option<PathBuf>,
     format: Format,
+}
+
+/// What can be written.
+pub(super) trait Drawn {
+    fn to_svg(&self) -> String;
+
+    #[cfg(feature = "png")]
+    fn to_png(&self) -> Result<Png>;
+}
+
+impl Drawn for Picture {
+    fn to_svg(&self) -> String {
+        self.to_svg()
+    }
+
+    #[cfg(feature = "png")]
+    fn to_png(&self) -> Result<Png> {
+        self.to_png()
+    }
+}
+
+impl Drawn for WordPicture {
+    fn to_svg(&self) -> String {
+        self.to_svg()
+    }
+
+    #[cfg(feature = "png")]
+    fn to_png(&self) -> Result<Png> {
+        self.to_png()
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -46,7 +78,7 @@ impl Drawing {
         })
     }
 
-    pub(super) fn write(&self, picture: &Picture) -> Result<()> {
+    pub(super) fn write(&self, picture: &impl Drawn) -> Result<()> {
         let Some(path) = &self.file else {
             let mut stdout = Output::open(None)?;
             stdout.line(picture.to_svg().trim_end())?;
@@ -83,7 +115,7 @@ fn format(path: &Path) -> Result<Format> {
 }
 
 #[cfg(feature = "png")]
-fn png(picture: &Picture) -> Result<Vec<u8>> {
+fn png(picture: &impl Drawn) -> Result<Vec<u8>> {
     let png = picture.to_png()?;
     if png.unreadable > 0 {
         tracing::warn!(

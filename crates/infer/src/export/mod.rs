@@ -148,6 +148,7 @@ pub(crate) fn exportable(model: &ModelConfig) -> Result<&TransformerConfig> {
         ModelConfig::Transformer(transformer) => transformer,
         ModelConfig::Recurrent(_) => return refused("it is recurrent", kind),
         ModelConfig::Snail(_) => return refused("it is a SNAIL", kind),
+        ModelConfig::Lstmn(_) => return refused("it is an LSTMN", kind),
     };
     if transformer
         .score

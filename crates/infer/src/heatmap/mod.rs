@@ -1,6 +1,7 @@
 //! Heatmaps of attention weights, as SVG or as PNG rendered from that SVG.
 //!
-//! Columns are keys and rows are queries. A darker cell is a greater weight.
+//! Columns are keys and rows are queries. A darker cell is a greater weight. A [`WordPicture`] shades the words of a
+//! sentence instead.
 //!
 //! ```
 //! use attend_infer::heatmap::{Axes, Panel, Picture};
@@ -17,6 +18,7 @@ mod layout;
 #[cfg(feature = "png")]
 mod png;
 mod svg;
+mod words;
 
 use label::Label;
 pub use label::{clean, escape, width as text_width};
@@ -24,6 +26,7 @@ use layout::Layout;
 #[cfg(feature = "png")]
 pub use png::{Png, render as render_png};
 pub use svg::FONTS;
+pub use words::{WordLine, WordPicture};
 
 /// The labels of the rows and columns, the same for all panels of a picture.
 #[derive(Clone, Debug)]

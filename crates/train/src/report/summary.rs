@@ -15,6 +15,7 @@ pub(super) fn write(facts: &Facts) -> String {
             ModelConfig::Transformer(_) => "Transformer",
             ModelConfig::Recurrent(_) => "recurrent model",
             ModelConfig::Snail(_) => "SNAIL",
+            ModelConfig::Lstmn(_) => "LSTMN",
         };
         let (source, target) = (&config.data.source, &config.data.target);
         parts.push(format!("{model}, {source} → {target}"));
