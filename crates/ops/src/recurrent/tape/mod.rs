@@ -22,6 +22,7 @@ mod backward;
 mod cell;
 mod composed;
 mod forward;
+mod gradients;
 mod layout;
 mod operation;
 mod step;

@@ -12,15 +12,14 @@ use super::super::Direction;
 use super::super::steps::{Group, Steps};
 use super::backward::{Back, Kept};
 use super::forward::{Ahead, PackedLayer, Shares, SourceSlices};
+use super::gradients::{Columns, Made, add_rows};
 use super::layout::Layout;
-use super::{Fusion, SourceTape, TapeLayer, TapeWeights, Tapes};
+use super::{SourceTape, TapeLayer, TapeWeights, Tapes};
 use crate::buffer::Buffer;
 use crate::cpu::{self, slice, view};
-use crate::gemm::{Mat, MatMut, Threads, Write, product};
-use crate::linear::Linear;
 use crate::pass::Pass;
 use crate::profile::{self, Part};
-use crate::weight::{Weight, recorded};
+use crate::weight::recorded;
 
 /// Its inputs are x `[n, X]` and, flat, the keys and then the values of the source. Its output is flat: the states
 /// `[n, 2h]`, then with shallow fusion the contexts `[n, h]`.
@@ -249,100 +248,13 @@ impl Operation {
             next: Columns::new(&next, h),
             source_next: Columns::new(&source_next, layout.source()),
         };
-        self.accumulate(&made)?;
+        made.accumulate(&self.layer, layout)?;
         add_rows(&self.layer.vector, &dvectors, h)?;
         if let Some(reader) = &self.layer.source {
             add_rows(&reader.vector, &dsource_vectors, h)?;
         }
         Ok((dx, dsource))
     }
-
-    /// The gradients of matrices: one product each, over all tokens.
-    fn accumulate(&self, made: &Made) -> Result<()> {
-        let (layout, layer) = (self.layout, &self.layer);
-        let h = layout.h;
-        let summary = made.kept.at(layout.kept_summary().start);
-        let gates = made.dx.at(layout.gates().start);
-        made.add(&layer.recurrent, gates, summary)?;
-        made.add(&layer.query, made.next, summary)?;
-        made.add(&layer.key, made.dkeys, made.states)?;
-        let Some(reader) = &layer.source else {
-            return Ok(());
-        };
-        let read = made.kept.at(layout.kept_read().start);
-        match reader.fusion {
-            Fusion::Shallow => {
-                made.add(&reader.query, made.source_next, made.states)?;
-                made.add(&reader.gate, gates, read)
-            }
-            Fusion::Deep => {
-                debug_assert_eq!(layout.reset().len(), h);
-                made.add(&reader.query, made.source_next, read)?;
-                made.add(&reader.gate, made.dx.at(layout.reset().start), read)
-            }
-        }
-    }
-}
-
-/// What the gradients of matrices are made of.
-struct Made<'a> {
-    n: usize,
-    dx: Columns<'a>,
-    kept: Columns<'a>,
-    states: Columns<'a>,
-    dkeys: Columns<'a>,
-    next: Columns<'a>,
-    source_next: Columns<'a>,
-}
-
-/// Some columns of a matrix, from one on.
-#[derive(Clone, Copy)]
-struct Columns<'a> {
-    data: &'a [f32],
-    width: usize,
-    first: usize,
-}
-
-impl<'a> Columns<'a> {
-    fn new(data: &'a [f32], width: usize) -> Self {
-        Self {
-            data,
-            width,
-            first: 0,
-        }
-    }
-
-    fn at(self, first: usize) -> Self {
-        Self { first, ..self }
-    }
-
-    fn mat(self, rows: usize, cols: usize) -> Mat<'a> {
-        Mat::columns(self.data, rows, self.width, self.first, cols)
-    }
-}
-
-impl Made<'_> {
-    /// dW (+)= dyᵀ x.
-    fn add(&self, linear: &Linear, dy: Columns, x: Columns) -> Result<()> {
-        let (outputs, inputs) = linear.weight.dims2()?;
-        linear.weight.accumulate(|dw, write| {
-            let (dy, x) = (dy.mat(self.n, outputs), x.mat(self.n, inputs));
-            let dw = MatMut::new(dw, outputs, inputs);
-            product(dw, write, dy.t(), x, Threads::All);
-        })
-    }
-}
-
-/// Adds the gradients of a vector by all sentences, in their order.
-fn add_rows(vector: &Weight, rows: &[f32], h: usize) -> Result<()> {
-    vector.accumulate(|sum, write| {
-        if write == Write::Over {
-            sum.fill(0.0);
-        }
-        for row in rows.chunks_exact(h) {
-            sum.iter_mut().zip(row).for_each(|(sum, row)| *sum += row);
-        }
-    })
 }
 
 impl Operation {
