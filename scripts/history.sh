@@ -62,7 +62,11 @@ finish() {
   wait $!
   trap - TERM
   if ! grep -q 'attention = "none"' "$config"; then # without attention there is nothing to draw
-    "$infer" attend "$run" --text "$sentence" --mean -o "$pictures/$name.svg" --threads 1
+    local style=(--mean)
+    if grep -q '^\[model.lstmn\]' "$config"; then # its encoder's attention to the words before is what is new
+      style=(--part encoder --style words)
+    fi
+    "$infer" attend "$run" --text "$sentence" "${style[@]}" -o "$pictures/$name.svg" --threads 1
   fi
 }
 

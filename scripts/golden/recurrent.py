@@ -218,6 +218,8 @@ class Attention(nn.Module):
 
 
 class Recurrent(nn.Module):
+    scale = 0.7  # of the parameters
+
     def __init__(self, case):
         super().__init__()
         self.c = c = case.model
@@ -376,7 +378,7 @@ def randomize(model, rng):
             elif name.endswith("align.width"):
                 value = 0.3 + 0.1 * value
             else:
-                value *= 2.0 if "attention" in name else 0.7
+                value *= 2.0 if "attention" in name or "score" in name else model.scale
             if has_pad(name):
                 value[-1] = 0.0
             for p, index in pieces:
@@ -472,12 +474,10 @@ def stored(exact, rows):
     return save({name: x.copy() for name, x in sorted(tensors.items())})
 
 
-def write_golden(name):
-    case = CASES[name]
-
+def write_golden(name, case, family):
     def make():
         rng = np.random.RandomState(case.seed)
-        model = Recurrent(case)
+        model = family(case)
         randomize(model, rng)
         source_rows = sentences(rng, SOURCE_LENGTHS, case.source_vocab)
         target_rows = sentences(rng, TARGET_LENGTHS, case.target_vocab)
@@ -514,8 +514,8 @@ def main():
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     MODEL_GOLDEN.mkdir(parents=True, exist_ok=True)
-    for name in CASES:
-        write_golden(name)
+    for name, case in CASES.items():
+        write_golden(name, case, Recurrent)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@
 //! ```
 
 mod align;
+mod align_words;
 mod bundle;
 pub mod compare;
 pub mod ctranslate2;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::weights::{Init, Loaded, Packing, Values};
 use crate::{
-    Caption, CaptionConfig, Recurrent, RecurrentConfig, ScoreKind, Seq2Seq, Snail, SnailConfig,
-    Transformer, TransformerConfig,
+    Caption, CaptionConfig, Lstmn, LstmnConfig, Recurrent, RecurrentConfig, ScoreKind, Seq2Seq,
+    Snail, SnailConfig, Transformer, TransformerConfig,
 };
 
 /// The model: one table, whose name is the family.
@@ -24,6 +24,9 @@ pub enum ModelConfig {
     Snail(SnailConfig),
     /// Captions of pictures, or words from rows of features: "Show, Attend and Tell" (Xu et al. 2015).
     Caption(CaptionConfig),
+    /// Recurrent layers that attend to their own past states: "Long Short-Term Memory-Networks for Machine
+    /// Reading" (Cheng et al. 2016).
+    Lstmn(LstmnConfig),
 }
 
 impl Default for ModelConfig {
@@ -70,6 +73,7 @@ impl ModelConfig {
             ModelConfig::Recurrent(config) => config.validate(),
             ModelConfig::Snail(_) => Ok(()),
             ModelConfig::Caption(config) => config.validate(),
+            ModelConfig::Lstmn(config) => config.validate(),
         }
     }
 
@@ -88,6 +92,7 @@ impl ModelConfig {
             ModelConfig::Recurrent(config) => config.tie.validate("model.recurrent.tie", joint),
             ModelConfig::Snail(config) => config.tie.validate("model.snail.tie", joint),
             ModelConfig::Caption(config) => config.check_tie(),
+            ModelConfig::Lstmn(config) => config.tie.validate("model.lstmn.tie", joint),
         }
     }
 
@@ -98,15 +103,17 @@ impl ModelConfig {
             ModelConfig::Recurrent(config) => config.d_hidden,
             ModelConfig::Snail(config) => config.d_model,
             ModelConfig::Caption(config) => config.width(),
+            ModelConfig::Lstmn(config) => config.d_hidden,
         }
     }
 
     /// What the sources of the model are.
     pub fn source(&self) -> SourceShape {
         match self {
-            ModelConfig::Transformer(_) | ModelConfig::Recurrent(_) | ModelConfig::Snail(_) => {
-                SourceShape::Text
-            }
+            ModelConfig::Transformer(_)
+            | ModelConfig::Recurrent(_)
+            | ModelConfig::Snail(_)
+            | ModelConfig::Lstmn(_) => SourceShape::Text,
             ModelConfig::Caption(config) => config.source(),
         }
     }
@@ -123,7 +130,7 @@ impl ModelConfig {
     }
 
     /// How many weights the model has at least, and values in them, without listing them: one for each layer,
-    /// and the four square matrices of a Transformer's self-attention.
+    /// and the four square matrices of a Transformer's self-attention, or the six of an LSTMN's.
     pub(crate) fn least_weights(&self) -> (usize, usize) {
         match self {
             ModelConfig::Transformer(config) => {
@@ -135,6 +142,10 @@ impl ModelConfig {
             ModelConfig::Caption(config) => {
                 let (encoder, decoder) = config.layers();
                 (config.convolutions() + encoder + decoder, 0)
+            }
+            ModelConfig::Lstmn(config) => {
+                let layers = config.encoder_layers + config.decoder_layers;
+                (6 * layers, 6 * layers * config.d_hidden * config.d_hidden)
             }
         }
     }
@@ -195,7 +206,7 @@ impl ModelConfig {
                 let transformer = config.transformer.as_ref();
                 transformer.is_some_and(|config| config.score.0.iter().all(scaled))
             }
-            ModelConfig::Recurrent(_) | ModelConfig::Snail(_) => false,
+            ModelConfig::Recurrent(_) | ModelConfig::Snail(_) | ModelConfig::Lstmn(_) => false,
         }
     }
 
@@ -211,6 +222,7 @@ impl ModelConfig {
             ModelConfig::Recurrent(config) => Box::new(Recurrent::new(config, vocabularies, init)?),
             ModelConfig::Snail(config) => Box::new(Snail::new(config, vocabularies, init)?),
             ModelConfig::Caption(config) => Box::new(Caption::new(config, vocabularies, init)?),
+            ModelConfig::Lstmn(config) => Box::new(Lstmn::new(config, vocabularies, init)?),
         })
     }
 }
@@ -251,6 +263,7 @@ mod tests {
             ModelConfig::Transformer(TransformerConfig::default()),
             ModelConfig::Recurrent(RecurrentConfig::default()),
             ModelConfig::Snail(SnailConfig::default()),
+            ModelConfig::Lstmn(LstmnConfig::default()),
         ] {
             let shapes = config.weight_shapes(vocabularies).unwrap();
             let values: usize = shapes.values().map(|s| s.iter().product::<usize>()).sum();

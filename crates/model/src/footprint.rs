@@ -121,6 +121,7 @@ impl ModelConfig {
             ModelConfig::Recurrent(config) => config.footprint(vocabularies),
             ModelConfig::Snail(config) => config.footprint(vocabularies),
             ModelConfig::Caption(config) => config.footprint(vocabularies),
+            ModelConfig::Lstmn(config) => config.footprint(vocabularies),
         };
         Ok(Footprint {
             weights: self.count_weights(vocabularies)?,
@@ -163,6 +164,7 @@ impl ModelConfig {
         match self {
             ModelConfig::Transformer(config) => (config.encoder_layers, config.decoder_layers),
             ModelConfig::Recurrent(config) => (config.encoder_layers, config.decoder_layers),
+            ModelConfig::Lstmn(config) => (config.encoder_layers, config.decoder_layers),
             ModelConfig::Snail(_) => (0, 0), // each block is wider than the one before it
             ModelConfig::Caption(config) => config.layers(),
         }
@@ -176,6 +178,9 @@ impl ModelConfig {
                 (config.encoder_layers, config.decoder_layers) = (encoder, decoder);
             }
             ModelConfig::Recurrent(config) => {
+                (config.encoder_layers, config.decoder_layers) = (encoder, decoder);
+            }
+            ModelConfig::Lstmn(config) => {
                 (config.encoder_layers, config.decoder_layers) = (encoder, decoder);
             }
             ModelConfig::Snail(_) => {}
@@ -236,7 +241,7 @@ impl ModelConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{RecurrentConfig, SnailConfig, TransformerConfig};
+    use crate::{LstmnConfig, RecurrentConfig, SnailConfig, TransformerConfig};
 
     #[test]
     fn counted_weights_are_those_of_the_list() -> Result<()> {
@@ -249,10 +254,15 @@ mod tests {
             d_hidden: 8,
             ..RecurrentConfig::default()
         };
+        let lstmn = LstmnConfig {
+            d_hidden: 8,
+            ..LstmnConfig::default()
+        };
         let models = [
             ModelConfig::Transformer(TransformerConfig::default()),
             ModelConfig::Recurrent(recurrent),
             ModelConfig::Snail(SnailConfig::default()),
+            ModelConfig::Lstmn(lstmn),
         ];
         for model in models {
             for (encoder, decoder) in [(1, 1), (2, 5), (3, 3), (4, 2), (6, 7)] {

@@ -10,6 +10,7 @@ mod config;
 mod decoding;
 mod embedding;
 mod footprint;
+mod lstmn;
 mod recurrent;
 mod seq2seq;
 mod snail;
@@ -22,6 +23,7 @@ pub use caption::{BlockConfig, Caption, CaptionConfig, PictureConfig};
 pub use config::{ModelConfig, Vocabularies};
 pub use embedding::Tie;
 pub use footprint::{BatchSize, Footprint, SearchFootprint, TrainingFootprint};
+pub use lstmn::{FusionKind, Lstmn, LstmnConfig};
 pub use recurrent::{
     AttentionChoice, AttentionConfig, AttentionOrder, CellKind, Recurrent, RecurrentConfig,
 };

@@ -1,5 +1,5 @@
 //! Compares outputs, loss and the gradient of every parameter with PyTorch's, from files written by
-//! `scripts/golden/transformer.py`, `recurrent.py` and `caption.py`.
+//! `scripts/golden/transformer.py`, `recurrent.py`, `lstmn.py` and `caption.py`.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -255,4 +255,19 @@ fn captions_by_soft_attention_with_a_gate_and_the_doubly_stochastic_penalty_equa
 #[test]
 fn captions_by_a_transformer_equal_pytorch() -> Result<()> {
     check("caption_transformer")
+}
+
+#[test]
+fn an_lstmn_with_shallow_fusion_equals_the_papers_equations_in_pytorch() -> Result<()> {
+    check("lstmn_shallow")
+}
+
+#[test]
+fn an_lstmn_with_deep_fusion_equals_the_papers_equations_in_pytorch() -> Result<()> {
+    check("lstmn_deep")
+}
+
+#[test]
+fn a_deep_lstmn_with_one_embedding_matrix_equals_the_papers_equations_in_pytorch() -> Result<()> {
+    check("lstmn_deep_tied")
 }

@@ -1,11 +1,11 @@
 //! Compares gradients with finite differences of the loss, for every score, alignment and context except hard
-//! ones. Those sample, and are tested in `src/recurrent/expectation.rs`.
+//! ones, and for attention to the own past. Those sample, and are tested in `src/recurrent/expectation.rs`.
 
 use attend_batch::{Packed, Pictures, Source, SourceShape};
 use attend_model::{
-    AlignKind, AttentionChoice, AttentionConfig, BlockConfig, CaptionConfig, Kernels, ModelConfig,
-    Pass, PictureConfig, RecurrentConfig, ScoreKind, Scores, Seq2Seq, Tie, TransformerConfig,
-    Vocabularies,
+    AlignKind, AttentionChoice, AttentionConfig, BlockConfig, CaptionConfig, FusionKind, Kernels,
+    LstmnConfig, ModelConfig, Pass, PictureConfig, RecurrentConfig, ScoreKind, Scores, Seq2Seq,
+    Tie, TransformerConfig, Vocabularies,
 };
 use candle_core::{Device, Result, Tensor};
 
@@ -169,6 +169,24 @@ fn gradients_of_an_output_bias_equal_finite_differences() -> Result<()> {
         output_bias: true,
         ..transformer(ScoreKind::ScaledDot)
     }))
+}
+
+#[test]
+fn gradients_of_both_fusions_of_an_lstmn_equal_finite_differences() -> Result<()> {
+    for fusion in FusionKind::ALL {
+        for layers in [1, 2] {
+            check(&ModelConfig::Lstmn(LstmnConfig {
+                encoder_layers: layers,
+                decoder_layers: layers,
+                d_embed: 5,
+                d_hidden: 6,
+                fusion,
+                dropout: 0.0,
+                tie: Tie::None,
+            }))?;
+        }
+    }
+    Ok(())
 }
 
 #[test]

@@ -59,7 +59,10 @@ pub(crate) use param::backward;
 pub use pass::{Kernels, Mode, Pass};
 pub use picture::{Grid, PictureLayer, convolve};
 pub use random::{Dropout, Site};
-pub use recurrent::{Cell, Direction, cell, recurrence};
+pub use recurrent::{
+    Cell, Direction, Fusion, SourceReader, SourceSoFar, SourceTape, TapeLayer, TapeSoFar, TapeStep,
+    TapeWeights, Tapes, cell, recurrence, tape_step, tapes,
+};
 pub use shared::Shared;
 pub use simd::log_sum_exp;
 pub use step::{SourceWeights, StepCache, step};

@@ -64,7 +64,10 @@ pub(crate) fn explain(error: &toml::de::Error, text: &str, place: Place) -> Erro
         return Error::Config {
             place,
             message: "[model] must have exactly one table".to_string(),
-            hint: Some("keep one of [model.transformer], [model.recurrent], [model.snail]".into()),
+            hint: Some(
+                "keep one of [model.transformer], [model.recurrent], [model.snail], [model.lstmn]"
+                    .into(),
+            ),
         };
     }
     let message = match path {

@@ -242,7 +242,7 @@ impl Alignment {
         Axes::new(&self.keys(place), self.queries(place))
     }
 
-    fn description(&self, place: Place) -> String {
+    pub(crate) fn description(&self, place: Place) -> String {
         let what = match place {
             Place::Encoder => "How the source attends to itself.",
             Place::Decoder => "How the translation attends to itself.",

@@ -20,7 +20,8 @@ Examples:
   infer attend runs/quickstart --text 'the old dog sees a cat' -o heads.svg
   infer attend runs/quickstart --text 'a dog runs' --target 'ein Hund rennt' --mean -o mean.png
   infer attend runs/captions --image boat.png -o boat.svg
-  infer attend runs/quickstart --text 'a dog runs' --part encoder --layer 1 --head 2 -o - > one.svg")]
+  infer attend runs/quickstart --text 'a dog runs' --part encoder --layer 1 --head 2 -o - > one.svg
+  infer attend runs/quickstart --text 'the old dog sees a cat' --part encoder --style words -o words.svg")]
 pub(crate) struct Args {
     /// Run folder (its best checkpoint is used), checkpoint or bundle
     run: PathBuf,
@@ -48,6 +49,11 @@ pub(crate) struct Args {
     #[arg(long)]
     mean: bool,
 
+    /// Draw heatmaps, or the words of the sentence, shaded by the mean of the maps selected: a line for each word,
+    /// which is red
+    #[arg(long, value_enum, default_value_t = Style::Heatmap)]
+    style: Style,
+
     /// Output file, .svg or .png; `-` writes SVG to standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -66,6 +72,14 @@ enum Part {
     Decoder,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Style {
+    /// Queries and keys are rows and columns of cells
+    Heatmap,
+    /// Words in lines of text
+    Words,
+}
+
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let drawing = Drawing::to(&args.output)?;
     let (device, kernels) = args.compute.start()?;
@@ -77,8 +91,16 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let maps = args.choose(&alignment.maps)?;
     let is_picture = matches!(model.source(), SourceShape::Pictures(_));
     if is_picture && args.part == Part::Cross {
+        if args.style == Style::Words {
+            let message = "--style words: the source is a picture, and has no words".into();
+            let hint = "omit --style to draw the picture, or give --part decoder".into();
+            return Err(Error::Usage { message, hint }.into());
+        }
         let pixels = aligner.pixels(Path::new(&line))?;
         return Ok(drawing.write(&alignment.draw_on(pixels, &maps, args.mean)?)?);
+    }
+    if args.style == Style::Words {
+        return Ok(drawing.write(&alignment.draw_words(&maps)?)?);
     }
     let picture = if args.mean {
         alignment.draw_mean(&maps)?

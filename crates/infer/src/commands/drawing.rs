@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "png")]
 use attend_infer::heatmap::Png;
-use attend_infer::heatmap::{LitPicture, Picture};
+use attend_infer::heatmap::{LitPicture, Picture, WordPicture};
 use attend_infer::{Error, Result};
 
 use super::output::Output;
@@ -37,6 +37,17 @@ impl Drawn for Picture {
 }
 
 impl Drawn for LitPicture {
+    fn to_svg(&self) -> String {
+        self.to_svg()
+    }
+
+    #[cfg(feature = "png")]
+    fn to_png(&self) -> Result<Png> {
+        self.to_png()
+    }
+}
+
+impl Drawn for WordPicture {
     fn to_svg(&self) -> String {
         self.to_svg()
     }

@@ -156,6 +156,7 @@ pub(crate) fn exportable(model: &ModelConfig) -> Result<&TransformerConfig> {
         ModelConfig::Recurrent(_) => return refused("it is recurrent", kind),
         ModelConfig::Snail(_) => return refused("it is a SNAIL", kind),
         ModelConfig::Caption(_) => return refused("its sources are not text", kind),
+        ModelConfig::Lstmn(_) => return refused("it is an LSTMN", kind),
     };
     if transformer
         .score

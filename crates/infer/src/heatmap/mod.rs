@@ -1,7 +1,8 @@
 //! Heatmaps of attention weights, as SVG or as PNG rendered from that SVG.
 //!
 //! Columns are keys and rows are queries. A darker cell is a greater weight. A [`LitPicture`] shows attention to the
-//! regions of a picture on the picture itself.
+//! regions of a picture on the picture itself. A [`WordPicture`] shades the words of a
+//! sentence instead.
 //!
 //! ```
 //! use attend_infer::heatmap::{Axes, Panel, Picture};
@@ -19,6 +20,7 @@ mod lit;
 #[cfg(feature = "png")]
 mod png;
 mod svg;
+mod words;
 
 use label::Label;
 pub use label::{clean, escape, width as text_width};
@@ -27,6 +29,7 @@ pub use lit::{LitPicture, Pixels};
 #[cfg(feature = "png")]
 pub use png::{Png, render as render_png};
 pub use svg::FONTS;
+pub use words::{WordLine, WordPicture};
 
 /// The labels of the rows and columns, the same for all panels of a picture.
 #[derive(Clone, Debug)]

@@ -27,3 +27,4 @@ mod served; // what a server asks of models
 mod torch; // files of torch.save, whole, damaged and hostile
 mod translate; // translating and evaluating lines
 mod weights; // the weights of a folder, in one file or in shards
+mod words; // sentences with their words shaded by attention

@@ -2,8 +2,8 @@
 
 use attend_model::{
     Activation, AlignKind, AttentionChoice, AttentionConfig, BlockConfig, CaptionConfig, CellKind,
-    ContextKind, ModelConfig, NormKind, PictureConfig, RecurrentConfig, ScoreKind, Scores,
-    SnailConfig, Tie, TransformerConfig,
+    ContextKind, FusionKind, LstmnConfig, ModelConfig, NormKind, PictureConfig, RecurrentConfig,
+    ScoreKind, Scores, SnailConfig, Tie, TransformerConfig,
 };
 
 fn tiny() -> TransformerConfig {
@@ -54,6 +54,7 @@ pub(super) fn configs() -> Vec<ModelConfig> {
     }
     configs.extend(recurrent().into_iter().map(ModelConfig::Recurrent));
     configs.extend(snail().into_iter().map(ModelConfig::Snail));
+    configs.extend(lstmn().into_iter().map(ModelConfig::Lstmn));
     configs.extend(caption().into_iter().map(ModelConfig::Caption));
     configs
 }
@@ -286,6 +287,27 @@ fn caption() -> Vec<CaptionConfig> {
             }),
             ..sources[1].clone()
         });
+    }
+    configs
+}
+
+/// Both fusions with every kind of tying, at several depths.
+fn lstmn() -> Vec<LstmnConfig> {
+    let mut configs = Vec::new();
+    for fusion in FusionKind::ALL {
+        for (tie, d_embed) in [(Tie::All, 12), (Tie::Decoder, 12), (Tie::None, 9)] {
+            for (encoder_layers, decoder_layers) in [(1, 1), (2, 1), (1, 2)] {
+                configs.push(LstmnConfig {
+                    encoder_layers,
+                    decoder_layers,
+                    d_embed,
+                    d_hidden: 12,
+                    fusion,
+                    dropout: 0.2,
+                    tie,
+                });
+            }
+        }
     }
     configs
 }

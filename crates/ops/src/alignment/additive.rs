@@ -161,7 +161,7 @@ const TANH: usize = 12;
 const BENT: usize = 64;
 
 kernel! {
-    fn score_row(q: &[f32], k: &[f32], v: &[f32], e: &mut [f32]) {
+    pub(crate) fn score_row(q: &[f32], k: &[f32], v: &[f32], e: &mut [f32]) {
         let mut bent = [0.0; BENT];
         for (e, k) in e.iter_mut().zip(k.chunks_exact(q.len())) {
             let parts = q.chunks(BENT).zip(k.chunks(BENT)).zip(v.chunks(BENT));
@@ -178,7 +178,7 @@ kernel! {
 }
 
 kernel! {
-    fn score_row_backward(
+    pub(crate) fn score_row_backward(
         q: &[f32],
         k: &[f32],
         v: &[f32],

@@ -113,7 +113,7 @@ fn width(x: &[f32], rows: usize) -> usize {
 }
 
 kernel! {
-    fn inner_row(q: &[f32], k: &[f32], w: &mut [f32]) {
+    pub(crate) fn inner_row(q: &[f32], k: &[f32], w: &mut [f32]) {
         for (w, k) in w.iter_mut().zip(k.chunks_exact(q.len())) {
             *w = simd::dot(q, k);
         }
@@ -121,7 +121,7 @@ kernel! {
 }
 
 kernel! {
-    fn weighted_row(w: &[f32], k: &[f32], y: &mut [f32]) {
+    pub(crate) fn weighted_row(w: &[f32], k: &[f32], y: &mut [f32]) {
         y.fill(0.0);
         for (w, k) in w.iter().zip(k.chunks_exact(y.len())) {
             for (y, k) in y.iter_mut().zip(k) {
@@ -132,7 +132,7 @@ kernel! {
 }
 
 kernel! {
-    fn outer_row(w: &[f32], q: &[f32], dk: &mut [f32]) {
+    pub(crate) fn outer_row(w: &[f32], q: &[f32], dk: &mut [f32]) {
         for (w, dk) in w.iter().zip(dk.chunks_exact_mut(q.len())) {
             for (dk, q) in dk.iter_mut().zip(q) {
                 *dk += w * q;

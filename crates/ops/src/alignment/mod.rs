@@ -14,8 +14,11 @@ use attend_batch::Segments;
 use candle_core::{Device, Result, Tensor, bail};
 
 pub use additive::additive_scores;
+pub(crate) use additive::{score_row, score_row_backward};
+pub(crate) use kernels::{inner_row, outer_row, weighted_row};
 pub use mix::mix;
 pub use scores::dot_scores;
+pub(crate) use softmax::softmax_row;
 pub use softmax::{Seen, softmax};
 
 /// The queries of every sentence and the keys that they are scored against.

@@ -85,7 +85,7 @@ impl CustomOp1 for SoftmaxOp {
 }
 
 kernel! {
-    fn softmax_row(e: &[f32], w: &mut [f32]) {
+    pub(crate) fn softmax_row(e: &[f32], w: &mut [f32]) {
         w.copy_from_slice(e);
         let sum = simd::exp_and_sum(w, simd::max(e), 1.0);
         w.iter_mut().for_each(|w| *w /= sum);

@@ -35,11 +35,11 @@ pub(super) struct Seen<'a> {
     pub(super) dstates: &'a [f32],
 }
 
-fn row(values: &[f32], row: usize, width: usize) -> &[f32] {
+pub(super) fn row(values: &[f32], row: usize, width: usize) -> &[f32] {
     &values[row * width..][..width]
 }
 
-fn row_mut(values: &mut [f32], row: usize, width: usize) -> &mut [f32] {
+pub(super) fn row_mut(values: &mut [f32], row: usize, width: usize) -> &mut [f32] {
     &mut values[row * width..][..width]
 }
 

@@ -15,11 +15,16 @@ mod group;
 mod recurrence;
 mod step;
 mod steps;
+mod tape;
 #[cfg(test)]
 mod tests;
 
 pub use recurrence::recurrence;
 pub use step::cell;
+pub use tape::{
+    Fusion, SourceReader, SourceSoFar, SourceTape, TapeLayer, TapeSoFar, TapeStep, TapeWeights,
+    Tapes, tape_step, tapes,
+};
 
 /// What a recurrent layer computes in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

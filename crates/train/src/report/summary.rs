@@ -16,6 +16,7 @@ pub(super) fn write(facts: &Facts) -> String {
             ModelConfig::Recurrent(_) => "recurrent model",
             ModelConfig::Snail(_) => "SNAIL",
             ModelConfig::Caption(_) => "captioning model",
+            ModelConfig::Lstmn(_) => "LSTMN",
         };
         let (source, target) = (&config.data.source, &config.data.target);
         parts.push(format!("{model}, {source} → {target}"));

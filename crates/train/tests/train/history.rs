@@ -33,6 +33,8 @@ fn small(config: &str) -> Vec<&'static str> {
             "model.snail.d_key=8",
             "model.snail.d_value=8",
         ]
+    } else if config.contains("[model.lstmn]") {
+        &["model.lstmn.d_embed=16", "model.lstmn.d_hidden=16"]
     } else {
         &["model.transformer.d_model=16", "model.transformer.d_ff=24"]
     };

@@ -36,7 +36,7 @@ const ABOVE_ZERO: (&[&str], &[&str]) = (&["1e-300"], &["0", "-1", "inf", "nan"])
 const ABOVE_ZERO_F32: (&[&str], &[&str]) = (&["1e-30"], &["0", "-1", "inf", "nan"]);
 const FACTOR: (&[&str], &[&str]) = (&["0"], &["-0.0000001", "inf", "nan"]);
 
-const ROWS: [Row; 86] = [
+const ROWS: [Row; 91] = [
     row("seed", ANY),
     row("data.batch_tokens", COUNT),
     ("data.max_length", &["2"], &["1"]),
@@ -104,6 +104,11 @@ const ROWS: [Row; 86] = [
         &["1", "4096"],
         &["0", "4097"],
     ),
+    row("model.lstmn.encoder_layers", SIZE),
+    row("model.lstmn.decoder_layers", SIZE),
+    row("model.lstmn.d_embed", SIZE),
+    row("model.lstmn.d_hidden", SIZE),
+    row("model.lstmn.dropout", RATE),
     row("train.steps", COUNT),
     row("train.epochs", COUNT),
     row("train.minutes", ABOVE_ZERO),
