@@ -33,9 +33,29 @@ pub struct RecurrentConfig {
     pub dropout: f32,
     /// Which embedding and output matrices are shared. Sharing needs d_embed = d_hidden.
     pub tie: Tie,
+    /// For `attention = "none"`: when the decoder gets the encoder's summary of the sentence.
+    #[serde(skip_serializing_if = "ContextSteps::is_first")]
+    pub context: ContextSteps,
     /// `"none"`, `"bahdanau"`, `"luong"`, or a table with the values that differ from the defaults. With
     /// `"none"`, the decoder gets the encoder's last states only.
     pub attention: AttentionChoice,
+}
+
+/// When a decoder without attention gets the encoder's summary of the sentence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ContextSteps {
+    /// As its first state (Sutskever et al. 2014).
+    #[default]
+    First,
+    /// As its first state, and as an input of every step and of every prediction (Cho et al. 2014).
+    Every,
+}
+
+impl ContextSteps {
+    fn is_first(&self) -> bool {
+        *self == ContextSteps::First
+    }
 }
 
 /// The recurrent cell.
@@ -69,6 +89,7 @@ impl Default for RecurrentConfig {
             reverse_source: false,
             dropout: 0.2,
             tie: Tie::Decoder,
+            context: ContextSteps::First,
             attention: AttentionConfig::default().into(),
         }
     }
@@ -97,6 +118,13 @@ impl RecurrentConfig {
                 "model.recurrent.tie",
                 format!("needs d_embed = d_hidden, but they are {e} and {h}"),
                 "make the two equal, or set tie = \"none\"",
+            ));
+        }
+        if self.context == ContextSteps::Every && self.attention != AttentionChoice::None {
+            return Err(ConfigError::new(
+                "model.recurrent.context",
+                "\"every\" is for decoders without attention, whose context is another one at every step",
+                "leave it out, or set attention = \"none\"",
             ));
         }
         match &self.attention {

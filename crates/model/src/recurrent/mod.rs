@@ -1,5 +1,6 @@
 //! Recurrent encoders and decoders, in the order of their history: a decoder that starts from the encoder's
-//! last state and has nothing else (Sutskever et al. 2014), one that looks at the source before every step
+//! last state and has nothing else (Sutskever et al. 2014), one that sees that state at every step (Cho et al.
+//! 2014), one that looks at the source before every step
 //! (Bahdanau et al. 2015), and one that does so after it (Luong et al. 2015).
 //!
 //! n tokens of a packed batch, b sentences, k of them still going at a step; e wide embeddings, h wide
@@ -17,9 +18,10 @@ mod expectation;
 mod footprint;
 mod schedule;
 mod step_output;
+mod summary;
 
 pub use attention_config::{AttentionChoice, AttentionConfig, AttentionOrder};
-pub use config::{CellKind, RecurrentConfig};
+pub use config::{CellKind, ContextSteps, RecurrentConfig};
 
 use attend_batch::{Packed, Source};
 use attend_ops::{Cell, DropoutSite, Kernels, Linear, Pass, dropout, project};
@@ -213,7 +215,7 @@ impl Step for Recurrent {
         let sentences = encoded.segments.count();
         let rows = (0..sentences as u32).flat_map(|i| std::iter::repeat_n(i, beams));
         let rows = Tensor::new(rows.collect::<Vec<_>>(), encoded.states.device())?;
-        let own = self.decoder.start(&encoded)?;
+        let own = self.decoder.start(&encoded, pass)?;
         let own = own.iter().map(|own| own.detach().index_select(&rows, 0));
         let source = self.decoder.source_keys_values(&encoded, pass)?;
         let cache = Cache {
@@ -241,7 +243,7 @@ impl StepCached for Recurrent {
     ) -> Result<Tensor> {
         let x = embed_words(&self.tables.target, last, self.target_drop, pass)?;
         let input = StepInput {
-            gates: &self.decoder.input(&x, pass)?,
+            gates: &self.decoder.step_input(&x, &cache.own, pass)?,
             rows: 0..last.len(),
         };
         let over = match &cache.source[..] {

@@ -13,7 +13,7 @@ mod softmax;
 use attend_batch::Segments;
 use candle_core::{Device, Result, Tensor, bail};
 
-pub use additive::additive_scores;
+pub use additive::{AdditiveActivation, additive_scores};
 pub use mix::mix;
 pub use scores::dot_scores;
 pub use softmax::{Seen, softmax};
