@@ -133,3 +133,41 @@ impl RecurrentConfig {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AlignKind, ScoreKind};
+
+    #[test]
+    fn keys_that_were_added_are_written_only_if_they_say_something_new() {
+        let before = [
+            "{\"attention\":\"none\"}",
+            "{\"attention\":\"bahdanau\"}",
+            "{\"attention\":{\"score\":\"cosine\"}}",
+        ];
+        for json in before {
+            let config: RecurrentConfig = serde_json::from_str(json).unwrap();
+            let written = serde_json::to_string(&config).unwrap();
+            for key in [
+                "\"context\":\"first",
+                "activation",
+                "sharpness",
+                "deviation",
+            ] {
+                assert!(!written.contains(key), "{written}");
+            }
+        }
+        // What saved configs lack is from before: local-p always has it.
+        let config = RecurrentConfig {
+            attention: AttentionChoice::Some(AttentionConfig {
+                score: Some(ScoreKind::Dot),
+                align: AlignKind::LocalP,
+                ..AttentionConfig::default()
+            }),
+            ..RecurrentConfig::default()
+        };
+        let written = serde_json::to_string(&config).unwrap();
+        assert!(written.contains("\"deviation\":\"fixed\""), "{written}");
+    }
+}
