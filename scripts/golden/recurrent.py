@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from safetensors.numpy import save
 from torch import nn
-from torch.nn.functional import linear, pad
+from torch.nn.functional import linear, pad, softplus
 
 from transformer import MODEL_GOLDEN, check_gradients, distance, sentences, smoothed_loss
 
@@ -45,8 +45,11 @@ class AttentionConfig:
     score: str  # additive, general, dot, scaled-dot, cosine, location
     input_feeding: bool | None = None  # luong only
     positions: int | None = None  # location only
+    activation: str | None = None  # additive only: tanh, sigmoid, relu
+    sharpness: str | None = None  # cosine only: learned, emitted
     align: str = "global"  # global, local-m, local-p
     window: int | None = None  # local-m and local-p only
+    deviation: str | None = None  # local-p only: fixed, learned
     gate: bool | None = None
     doubly_stochastic: float | None = None
 
@@ -63,6 +66,7 @@ class RecurrentConfig:
     dropout: float = 0.0
     tie: str = "none"  # all: one matrix; decoder: target embedding = output; none: three matrices
     attention: AttentionConfig | str = "none"
+    context: str | None = None  # first, every; without attention only
 
 
 @dataclass
@@ -79,8 +83,8 @@ class Case:
         return json.dumps({**case, "model": {"recurrent": case["model"]}}, indent=2) + "\n"
 
 
-# Seeds were chosen from 1 to 8 such that float32 gradients are accurate and, in lstm_local_p, no key is
-# near the edge of a window.
+# Seeds were chosen from 1 to 8 such that float32 gradients are accurate and, in local-p, no key is near the
+# edge of a window.
 CASES = {
     "lstm_bahdanau": Case(
         8, RecurrentConfig("lstm", 2, 1, attention=AttentionConfig("bahdanau", "additive"))
@@ -125,9 +129,44 @@ CASES = {
                 input_feeding=False,
                 align="local-p",
                 window=2,
+                deviation="learned",
                 gate=True,
                 doubly_stochastic=0.7,
             ),
+        ),
+    ),
+    "gru_local_p_fixed": Case(
+        4,
+        RecurrentConfig(
+            "gru",
+            1,
+            1,
+            attention=AttentionConfig(
+                "luong", "general", input_feeding=False, align="local-p", window=2, deviation="fixed"
+            ),
+        ),
+    ),
+    "gru_every_step": Case(5, RecurrentConfig("gru", 1, 1, bidirectional=False, context="every")),
+    "lstm_every_step": Case(3, RecurrentConfig("lstm", 2, 2, context="every")),
+    "gru_sigmoid": Case(
+        5,
+        RecurrentConfig(
+            "gru", 1, 1, attention=AttentionConfig("bahdanau", "additive", activation="sigmoid")
+        ),
+    ),
+    "gru_relu": Case(
+        5,
+        RecurrentConfig(
+            "gru", 1, 1, attention=AttentionConfig("bahdanau", "additive", activation="relu")
+        ),
+    ),
+    "lstm_emitted_sharpness": Case(
+        6,
+        RecurrentConfig(
+            "lstm",
+            1,
+            1,
+            attention=AttentionConfig("luong", "cosine", input_feeding=True, sharpness="emitted"),
         ),
     ),
     "gru_cosine": Case(
@@ -165,16 +204,21 @@ class Attention(nn.Module):
             self.score.key = nn.Linear(h, h)
             self.score.vector = nn.Parameter(torch.empty(h))
         elif c.score == "cosine":
-            self.score.sharpness = nn.Parameter(torch.empty(1))
+            if c.sharpness == "emitted":
+                self.score.sharpness = nn.Linear(h, 1)
+            else:
+                self.score.sharpness = nn.Parameter(torch.empty(1))
         elif c.score == "location":
             self.score.location = nn.Linear(h, c.positions, bias=False)
         if c.align == "local-p":
             self.align.inner = nn.Linear(h, h, bias=False)
             self.align.vector = nn.Parameter(torch.empty(h))
-            self.align.width = nn.Parameter(torch.empty(1))
+            if c.deviation == "learned":
+                self.align.width = nn.Parameter(torch.empty(1))
         if c.gate:
             self.gate = nn.Linear(h, 1)
         self.edge = math.inf  # smallest distance of a key to the edge of a local-p window
+        self.kink = math.inf  # smallest distance of an input of ReLU to zero
 
     def scores(self, q, memory):
         """The score of each key."""
@@ -186,10 +230,17 @@ class Attention(nn.Module):
         if self.c.score == "general":
             return score.key(memory) @ q
         if self.c.score == "additive":
-            return torch.tanh(score.query(q) + score.key(memory)) @ score.vector
+            inner = score.query(q) + score.key(memory)
+            if self.c.activation == "relu":
+                self.kink = min(self.kink, inner.abs().min().item())
+            return getattr(torch, self.c.activation or "tanh")(inner) @ score.vector
         if self.c.score == "cosine":
             norms = (q @ q + 1e-6).sqrt() * ((memory * memory).sum(-1) + 1e-6).sqrt()
-            return score.sharpness.exp() * (memory @ q) / norms
+            if self.c.sharpness == "emitted":
+                beta = softplus(score.sharpness(q))
+            else:
+                beta = score.sharpness.exp()
+            return beta * (memory @ q) / norms
         by_position = score.location(q)[: len(memory)]
         return pad(by_position, (0, len(memory) - len(by_position)), value=-math.inf)
 
@@ -205,7 +256,9 @@ class Attention(nn.Module):
             far = (j - p).abs().detach()
             self.edge = min(self.edge, (far - c.window).abs().min().item())
             scores = scores.masked_fill(far > c.window, -math.inf)
-            sigma = c.window / 2 * self.align.width.exp()
+            sigma = c.window / 2
+            if c.deviation == "learned":
+                sigma = sigma * self.align.width.exp()
             focus = torch.exp(-((j - p) ** 2) / (2 * sigma**2))
         # No window is empty in these cases. (In local-p with D >= 1 no window can be: p <= length, so one
         # of the keys is at a distance of at most 1.)
@@ -246,12 +299,15 @@ class Recurrent(nn.Module):
         attention = c.attention if c.attention != "none" else None
         self.bahdanau = attention is not None and attention.order == "bahdanau"
         self.feeding = attention is not None and bool(attention.input_feeding)
-        self.feed = h if self.bahdanau or self.feeding else 0
+        self.every = c.context == "every"
+        self.feed = h if self.bahdanau or self.feeding or self.every else 0
         inputs = [e + self.feed] + [h] * (c.decoder_layers - 1)
         self.decoder = nn.ModuleList(cell(width, h) for width in inputs)
         if attention:
             self.attention = Attention(attention, h)
             self.combine = nn.Linear(2 * h + e if self.bahdanau else 2 * h, h, bias=self.bahdanau)
+        elif self.every:
+            self.combine = nn.Linear(2 * h + e, h)
 
         if lstm:  # Attend's LSTM has a single bias
             for name, p in self.named_parameters():
@@ -283,6 +339,7 @@ class Recurrent(nn.Module):
         # Initial states come from the top encoder layers. If there are fewer, the last one is repeated.
         first = max(len(finals) - len(self.decoder), 0)
         states = [finals[min(first + n, len(finals) - 1)] for n in range(len(self.decoder))]
+        summary = finals[-1][0]
         hidden, weights = [], []
         h_tilde = torch.zeros_like(memory[0])
         for t, y in enumerate(self.embed(self.target_embedding, decoder_input)):
@@ -297,6 +354,9 @@ class Recurrent(nn.Module):
                 h_tilde = torch.tanh(self.combine(torch.cat([context, s])))
                 hidden.append(h_tilde)
                 weights.append(a)
+            elif self.every:
+                s = self.step(states, torch.cat([y, summary]))
+                hidden.append(torch.tanh(self.combine(torch.cat([s, summary, y]))))
             else:
                 hidden.append(self.step(states, y))
         return torch.stack(hidden), torch.stack(weights) if weights else None
@@ -338,7 +398,9 @@ class Recurrent(nn.Module):
             recurrent = [(cell.weight_hh, whole)]
             if n == 0 and self.feed:
                 feed = (cell.weight_ih, np.s_[:, width:])
-                if c.cell == "lstm":
+                if self.every:
+                    named.append((f"{prefix}.context.weight", [feed]))
+                elif c.cell == "lstm":
                     recurrent.insert(0, feed)
                 else:
                     named.append((f"{prefix}.feed.weight", [feed]))
@@ -349,8 +411,8 @@ class Recurrent(nn.Module):
             ]
             if c.cell == "gru":
                 named.append((f"{prefix}.recurrent.bias", [(cell.bias_hh, whole)]))
-        if c.attention != "none":
-            for name in ["attention", "combine"]:
+        for name in ["attention", "combine"]:
+            if hasattr(self, name):
                 for leaf, p in getattr(self, name).named_parameters():
                     named.append((f"model.decoder.{name}.{leaf}", [(p, whole)]))
 
@@ -373,7 +435,7 @@ def randomize(model, rng):
             shape = list(pieces[0][0][pieces[0][1]].shape)
             shape[-1] = sum(p[index].shape[-1] for p, index in pieces)
             value = torch.tensor(rng.uniform(-1.0, 1.0, size=shape))
-            if name.endswith("score.sharpness"):
+            if name.endswith(("score.sharpness", "score.sharpness.bias")):
                 value = 1.0 + 0.1 * value
             elif name.endswith("align.width"):
                 value = 0.3 + 0.1 * value
@@ -498,6 +560,11 @@ def write_golden(name, case, family):
             edge = exact_model.attention.edge  # including the evaluations in check_differences
             assert edge > 1e-2, edge
             note += f", closest key to a window edge {edge:.1e}"
+
+    if case.model.attention != "none" and case.model.attention.activation == "relu":
+        kink = exact_model.attention.kink  # including the evaluations in check_differences
+        assert kink > 1e-5, kink
+        note = f", closest input of ReLU to zero {kink:.1e}"
 
     data = stored(exact, rows)
     _, _, rows, _, again = make()

@@ -3,6 +3,7 @@
 //! [`Encode`], [`Train`] and [`Step`] are what training and search know of a model; [`ModelConfig::build`] makes a
 //! [`Seq2Seq`], which is all three.
 
+mod added;
 mod attention;
 mod cache;
 mod caption;
@@ -17,15 +18,19 @@ mod snail;
 mod transformer;
 mod weights;
 
+pub use added::{ADDED, Added};
 pub use attend_ops::{Kernels, Loss, Mode, Pass};
-pub use attention::{AlignKind, ContextKind, ScoreKind};
+pub use attention::{
+    AlignKind, ContextKind, DeviationKind, ScoreActivation, ScoreKind, SharpnessKind,
+};
 pub use caption::{BlockConfig, Caption, CaptionConfig, PictureConfig};
 pub use config::{ModelConfig, Vocabularies};
 pub use embedding::Tie;
 pub use footprint::{BatchSize, Footprint, SearchFootprint, TrainingFootprint};
 pub use lstmn::{FusionKind, Lstmn, LstmnConfig};
 pub use recurrent::{
-    AttentionChoice, AttentionConfig, AttentionOrder, CellKind, Recurrent, RecurrentConfig,
+    AttentionChoice, AttentionConfig, AttentionOrder, CellKind, ContextSteps, Recurrent,
+    RecurrentConfig,
 };
 pub use seq2seq::{
     AttentionMap, DecoderState, Encode, KeptRows, Memory, Output, Penalty, Place, Seq2Seq, Step,

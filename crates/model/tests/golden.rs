@@ -242,6 +242,28 @@ fn a_cosine_score_equals_pytorch() -> Result<()> {
 }
 
 #[test]
+fn a_sharpness_that_each_step_emits_equals_pytorch() -> Result<()> {
+    check("lstm_emitted_sharpness")
+}
+
+#[test]
+fn additive_scores_with_sigmoid_and_relu_equal_pytorch() -> Result<()> {
+    check("gru_sigmoid")?;
+    check("gru_relu")
+}
+
+#[test]
+fn a_decoder_that_sees_the_summary_at_every_step_equals_pytorch() -> Result<()> {
+    check("gru_every_step")?;
+    check("lstm_every_step")
+}
+
+#[test]
+fn a_predicted_window_of_fixed_deviation_equals_pytorch() -> Result<()> {
+    check("gru_local_p_fixed")
+}
+
+#[test]
 fn a_monotonic_window_and_a_location_score_equal_pytorch() -> Result<()> {
     check("lstm_local_m")
 }

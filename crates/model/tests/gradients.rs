@@ -3,8 +3,9 @@
 
 use attend_batch::{Packed, Pictures, Source, SourceShape};
 use attend_model::{
-    AlignKind, AttentionChoice, AttentionConfig, BlockConfig, CaptionConfig, FusionKind, Kernels,
-    LstmnConfig, ModelConfig, Pass, PictureConfig, RecurrentConfig, ScoreKind, Scores, Seq2Seq,
+    AlignKind, AttentionChoice, AttentionConfig, BlockConfig, CaptionConfig, CellKind,
+    ContextSteps, DeviationKind, FusionKind, Kernels, LstmnConfig, ModelConfig, Pass,
+    PictureConfig, RecurrentConfig, ScoreActivation, ScoreKind, Scores, Seq2Seq, SharpnessKind,
     Tie, TransformerConfig, Vocabularies,
 };
 use candle_core::{Device, Result, Tensor};
@@ -142,6 +143,57 @@ fn gradients_of_every_score_and_alignment_equal_finite_differences() -> Result<(
 }
 
 #[test]
+fn gradients_of_the_variants_of_scores_and_windows_equal_finite_differences() -> Result<()> {
+    for order in [AttentionConfig::bahdanau(), AttentionConfig::default()] {
+        // With these values, no input of ReLU is at its kink.
+        for activation in ScoreActivation::ALL {
+            check(&recurrent(AttentionConfig {
+                score: Some(ScoreKind::Additive),
+                activation: Some(activation),
+                ..order.clone()
+            }))?;
+        }
+        for sharpness in SharpnessKind::ALL {
+            check(&recurrent(AttentionConfig {
+                score: Some(ScoreKind::Cosine),
+                sharpness: Some(sharpness),
+                ..order.clone()
+            }))?;
+        }
+        for deviation in DeviationKind::ALL {
+            check(&recurrent(AttentionConfig {
+                align: AlignKind::LocalP,
+                window: Some(2),
+                deviation: Some(deviation),
+                ..order.clone()
+            }))?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn gradients_through_a_summary_at_every_step_equal_finite_differences() -> Result<()> {
+    for cell in [CellKind::Gru, CellKind::Lstm] {
+        for layers in [1, 2] {
+            check(&ModelConfig::Recurrent(RecurrentConfig {
+                cell,
+                encoder_layers: layers,
+                decoder_layers: layers,
+                d_embed: 5,
+                d_hidden: 6,
+                dropout: 0.0,
+                tie: Tie::None,
+                attention: AttentionChoice::None,
+                context: ContextSteps::Every,
+                ..RecurrentConfig::default()
+            }))?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn gradients_of_the_gate_and_the_doubly_stochastic_penalty_equal_finite_differences() -> Result<()>
 {
     for order in [AttentionConfig::bahdanau(), AttentionConfig::default()] {
@@ -194,6 +246,7 @@ fn the_centre_and_the_width_of_a_predicted_window_receive_gradients() -> Result<
     let config = recurrent(AttentionConfig {
         align: AlignKind::LocalP,
         window: Some(2),
+        deviation: Some(DeviationKind::Learned),
         ..AttentionConfig::default()
     });
     let config = &config;

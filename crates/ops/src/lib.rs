@@ -43,7 +43,7 @@ mod threads;
 mod weight;
 
 pub use adam::{Adam, clip_factor, moving_average, norm_of_all};
-pub use alignment::{Pairs, Seen, additive_scores, dot_scores, mix, softmax};
+pub use alignment::{AdditiveActivation, Pairs, Seen, additive_scores, dot_scores, mix, softmax};
 pub use attention::{Mask, attention, self_attention};
 pub use convolution::{beside, gated, shift};
 pub use dropout::dropout;

@@ -172,9 +172,10 @@ mod tests {
     use super::*;
     use crate::testing::{bits, weight as trainable};
     use crate::{
-        Activation, Body, Cell, Direction, Dropout, DropoutSite, FeedForward, Kernels, LayerNorm,
-        Linear, Mask, MultiHead, NormPlacement, Pairs, Pass, Residual, Shared, Sublayer,
-        additive_scores, cross_entropy, embed, linear, linear_activated, norm, recurrence, stack,
+        Activation, AdditiveActivation, Body, Cell, Direction, Dropout, DropoutSite, FeedForward,
+        Kernels, LayerNorm, Linear, Mask, MultiHead, NormPlacement, Pairs, Pass, Residual, Shared,
+        Sublayer, additive_scores, cross_entropy, embed, linear, linear_activated, norm,
+        recurrence, stack,
     };
 
     /// An operation on an input `[n, d]` with weights of these shapes.
@@ -301,7 +302,8 @@ mod tests {
                         queries: Segments::packed(LENGTHS),
                         keys: Segments::packed(LENGTHS),
                     };
-                    additive_scores(x, &Shared::new(x, pass)?, &w[0], &pairs, pass)
+                    let (keys, tanh) = (Shared::new(x, pass)?, AdditiveActivation::Tanh);
+                    additive_scores(x, &keys, &w[0], tanh, &pairs, pass)
                 },
             },
             Op {

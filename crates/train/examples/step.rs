@@ -16,8 +16,9 @@ use attend_batch::{Packed, PictureShape, Pictures, Source, SourceShape};
 use attend_cli::ComputeArgs;
 use attend_data::{Batch, Batches, Cleaner, Corpus, Dataset, Mixture, Position, Tokenizers};
 use attend_model::{
-    AttentionChoice, AttentionConfig, BlockConfig, CaptionConfig, CellKind, Kernels, ModelConfig,
-    Pass, PictureConfig, RecurrentConfig, Seq2Seq, Tie, TransformerConfig, Vocabularies,
+    AttentionChoice, AttentionConfig, BlockConfig, CaptionConfig, CellKind, ContextSteps, Kernels,
+    ModelConfig, Pass, PictureConfig, RecurrentConfig, Seq2Seq, Tie, TransformerConfig,
+    Vocabularies,
 };
 use attend_ops::{on_pool, profile};
 use attend_train::{Config, Optimizer, TrainConfig};
@@ -184,6 +185,7 @@ fn recurrent(
         reverse_source: false,
         dropout: args.dropout,
         tie: Tie::Decoder,
+        context: ContextSteps::First,
         attention: attention.map_or(AttentionChoice::None, AttentionChoice::Some),
     })
 }

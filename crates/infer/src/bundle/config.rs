@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use attend_data::{Tokenizer, Tokenizers};
-use attend_model::{ModelConfig, Vocabularies};
+use attend_model::{ADDED, ModelConfig, Vocabularies};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -65,7 +65,7 @@ impl BundleConfig {
             path: path.into(),
             message,
         };
-        let value: Value = parse(json, path)?;
+        let mut value: Value = parse(json, path)?;
         if value.get("model_type").and_then(Value::as_str) != Some(Self::MODEL_TYPE) {
             return Err(damaged("not the config of an Attend model".into()));
         }
@@ -78,6 +78,7 @@ impl BundleConfig {
                 return Err(Error::Format { path, found });
             }
         }
+        add_keys(&mut value);
         let config: Self =
             serde_json::from_value(value.clone()).map_err(|e| damaged(e.to_string()))?;
         // The defaults are for training. Another activation or number of heads would be silently wrong here.
@@ -245,6 +246,23 @@ impl GenerationConfig {
             message: e.to_string(),
         })?;
         Ok(decode)
+    }
+}
+
+/// Writes out what a bundle means that was saved before a key was added.
+fn add_keys(config: &mut Value) {
+    for added in ADDED {
+        let path = format!("/{}", added.key.replace('.', "/"));
+        let Some((table, key)) = path.rsplit_once('/') else {
+            continue;
+        };
+        let Some(Value::Object(table)) = config.pointer_mut(table) else {
+            continue;
+        };
+        let (other, with) = added.only_with;
+        if table.get(other).and_then(Value::as_str) == Some(with) {
+            table.entry(key).or_insert(added.value.into());
+        }
     }
 }
 

@@ -12,7 +12,8 @@ use super::test_set::{TextFile, check_lines};
 use super::warnings::LengthWarnings;
 use super::{ConstraintArgs, DecodeArgs};
 
-/// Translate a test set, or take its translations from a file, and print BLEU, chrF and TER, equal to sacreBLEU's.
+/// Translate a test set, or take its translations from a file, and print BLEU, chrF and TER, equal to sacreBLEU's, or exact
+/// match.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -61,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Print these metrics, separated by commas: bleu, chrf, chrf++, ter
+    /// Print these metrics, separated by commas: bleu, chrf, chrf++, ter, exact
     #[arg(
         long,
         value_name = "NAMES",

@@ -4,7 +4,7 @@ use attend_infer::metrics::{Metric, MetricChoice, MetricOptions, Tokenizer};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Metrics")]
 pub(super) struct MetricArgs {
-    /// Ignore the difference between upper and lower case in BLEU and chrF; TER always does
+    /// Ignore the difference between upper and lower case in BLEU, chrF and exact match; TER always does
     #[arg(long)]
     lowercase: bool,
 
@@ -36,7 +36,7 @@ impl MetricArgs {
     }
 }
 
-/// The metrics in the order of sacreBLEU, each once.
+/// The metrics in the order in which they are printed, each once.
 pub(super) fn ordered(choices: &[MetricChoice]) -> Vec<MetricChoice> {
     let mut choices = choices.to_vec();
     choices.sort_unstable();

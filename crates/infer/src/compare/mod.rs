@@ -75,7 +75,7 @@ pub struct Tests {
 impl Default for CompareOptions {
     fn default() -> Self {
         Self {
-            metrics: MetricChoice::ALL.to_vec(),
+            metrics: MetricChoice::SACREBLEU.to_vec(),
             metric_options: MetricOptions::default(),
             bootstrap: Some(Bootstrap {
                 samples: 1000,

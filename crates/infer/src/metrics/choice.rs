@@ -1,4 +1,4 @@
-use super::{Bleu, Chrf, Metric, Ter, Tokenizer};
+use super::{Bleu, Chrf, Exact, Metric, Ter, Tokenizer};
 
 /// A metric by its name. They are ordered as they are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -8,19 +8,29 @@ pub enum MetricChoice {
     #[value(name = "chrf++")]
     ChrfPlusPlus,
     Ter,
+    Exact,
 }
 
 /// What can be set of metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetricOptions {
-    /// For BLEU and chrF: TER ignores case anyway.
+    /// For all but TER, which ignores case anyway.
     pub lowercase: bool,
     /// For BLEU.
     pub tokenizer: Tokenizer,
 }
 
 impl MetricChoice {
-    pub const ALL: [Self; 4] = [Self::Bleu, Self::Chrf, Self::ChrfPlusPlus, Self::Ter];
+    pub const ALL: [Self; 5] = [
+        Self::Bleu,
+        Self::Chrf,
+        Self::ChrfPlusPlus,
+        Self::Ter,
+        Self::Exact,
+    ];
+
+    /// Those of sacreBLEU.
+    pub const SACREBLEU: [Self; 4] = [Self::Bleu, Self::Chrf, Self::ChrfPlusPlus, Self::Ter];
 
     /// The name in options.
     pub fn name(self) -> &'static str {
@@ -29,6 +39,7 @@ impl MetricChoice {
             Self::Chrf => "chrf",
             Self::ChrfPlusPlus => "chrf++",
             Self::Ter => "ter",
+            Self::Exact => "exact",
         }
     }
 
@@ -47,6 +58,7 @@ impl MetricChoice {
                 words: self == Self::ChrfPlusPlus,
             }),
             Self::Ter => Box::new(Ter),
+            Self::Exact => Box::new(Exact { lowercase }),
         }
     }
 }

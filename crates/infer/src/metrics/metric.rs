@@ -3,7 +3,7 @@ use std::ops::{Add, Div, Mul};
 /// A metric of a corpus whose score is a function of sums over its sentences. Sums of parts of a corpus, of
 /// resampled or of mixed ones give the scores of those.
 pub trait Metric: Send + Sync {
-    /// The name as in sacreBLEU: `BLEU`, `chrF2`.
+    /// The name as in sacreBLEU, if it has the metric: `BLEU`, `chrF2`.
     fn name(&self) -> &'static str;
 
     /// The metric's part of the signature, between the number of references and the version.

@@ -1,5 +1,5 @@
 //! BLEU, chrF2, chrF2++ and TER of a corpus, confidence intervals and paired significance tests, equal to those of
-//! sacreBLEU 2.6.0.
+//! sacreBLEU 2.6.0; and exact match, which it lacks.
 //!
 //! Scores with different tokenisation or smoothing are not comparable, so each score has a signature
 //! with its settings (Post 2018, "A Call for Clarity in Reporting BLEU Scores"). The signature
@@ -8,7 +8,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `metric` | the seam: statistics of a sentence, and the score of their sums |
-//! | `bleu`, `chrf`, `ter/` | the metrics |
+//! | `bleu`, `chrf`, `ter/`, `exact` | the metrics |
 //! | `tokenize/` | how BLEU splits lines into words |
 //! | `tally` | the statistics of all sentences of a system |
 //! | `resample` | bootstrap resampling and confidence intervals |
@@ -21,6 +21,7 @@
 mod bleu;
 mod choice;
 mod chrf;
+mod exact;
 mod metric;
 mod ngrams;
 mod numpy;
@@ -38,6 +39,7 @@ mod tokenize;
 pub use bleu::{Bleu, bleu};
 pub use choice::{MetricChoice, MetricOptions};
 pub use chrf::{Chrf, chrf};
+pub use exact::Exact;
 pub use metric::{Metric, Resampled};
 pub use paired::{Randomization, bootstrap_p_value};
 pub use resample::{Bootstrap, Interval, SEED, Samples};

@@ -3,7 +3,9 @@ use std::path::Path;
 
 use attend_batch::Packed;
 use attend_infer::{Bundle, Error};
-use attend_model::{Kernels, Pass, Seq2Seq};
+use attend_model::{
+    AlignKind, AttentionChoice, AttentionConfig, DeviationKind, Kernels, Pass, Seq2Seq,
+};
 use candle_core::{DType, Device, Tensor};
 
 use crate::fixture::{Fixture, with_bundle};
@@ -39,6 +41,42 @@ fn a_bundle_round_trips_through_its_files() {
         assert_eq!(bundle.tokenizers, fixture.tokenizers);
         assert_eq!(bundle.decode, fixture.decode);
         assert_eq!(logits(&*bundle.model), logits(&*fixture.model));
+    }
+}
+
+#[test]
+fn a_bundle_from_before_the_width_of_local_p_could_be_fixed_has_its_learnt_width() {
+    let deviations = [DeviationKind::Learned, DeviationKind::Fixed];
+    for deviation in deviations {
+        let fixture = Fixture::recurrent(AttentionChoice::Some(AttentionConfig {
+            align: AlignKind::LocalP,
+            window: Some(2),
+            deviation: Some(deviation),
+            ..AttentionConfig::default()
+        }));
+        let folder = tempfile::tempdir().unwrap();
+        fixture.write(folder.path());
+        let bundle = open(folder.path()).unwrap();
+        assert_eq!(logits(&*bundle.model), logits(&*fixture.model));
+
+        let path = folder.path().join("config.json");
+        let text = fs::read_to_string(&path).unwrap();
+        let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let attention = config.pointer_mut("/model/recurrent/attention");
+        let attention = attention.unwrap().as_object_mut().unwrap();
+        assert!(attention.remove("deviation").is_some(), "{text}");
+        fs::write(&path, config.to_string()).unwrap();
+        match deviation {
+            DeviationKind::Learned => {
+                let bundle = open(folder.path()).unwrap();
+                assert_eq!(logits(&*bundle.model), logits(&*fixture.model));
+            }
+            // Not silently another model.
+            DeviationKind::Fixed => {
+                let message = message(folder.path());
+                assert!(message.contains("align.width"), "{message}");
+            }
+        }
     }
 }
 

@@ -28,6 +28,21 @@ impl AlignKind {
     pub const ALL: [AlignKind; 3] = [AlignKind::Global, AlignKind::LocalM, AlignKind::LocalP];
 }
 
+/// σ, the standard deviation of the Gaussian of [`AlignKind::LocalP`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviationKind {
+    /// window / 2 (Luong et al. 2015, §3.2).
+    #[default]
+    Fixed,
+    /// (window / 2) eʳ, where r is learnt and begins at 0.
+    Learned,
+}
+
+impl DeviationKind {
+    pub const ALL: [DeviationKind; 2] = [DeviationKind::Fixed, DeviationKind::Learned];
+}
+
 /// Which queries attend to which keys, and what the mask hides.
 pub(crate) struct Scope {
     pub(crate) pairs: Pairs,
@@ -89,17 +104,16 @@ pub(crate) enum Align {
     Predicted(Predicted),
 }
 
-/// The centre of the window is p = S · σ(v · tanh(W q)), where S is the length of the sentence. Weights are
-/// multiplied by a Gaussian around p with standard deviation (window / 2) eʳ. In the paper r is 0; here it
-/// is learnt, with initial value 0.
+/// The centre of the window is p = S · sigmoid(v · tanh(W q)), where S is the length of the sentence. Weights are
+/// multiplied by a Gaussian around p, whose standard deviation is that of [`DeviationKind`].
 pub(crate) struct Predicted {
     window: usize,
     /// W
     inner: Linear,
     /// v
     vector: Weight,
-    /// r, the parameter `width` in a checkpoint.
-    log_scale: Weight,
+    /// r, the parameter `width` in a checkpoint, if it is learnt.
+    log_scale: Option<Weight>,
 }
 
 impl Align {
@@ -108,6 +122,7 @@ impl Align {
         name: &str,
         width: usize,
         window: usize,
+        deviation: DeviationKind,
         init: &mut Init,
     ) -> Result<Self> {
         Ok(match kind {
@@ -117,7 +132,10 @@ impl Align {
                 window,
                 inner: init.matrix(&format!("{name}.inner"), width, width)?,
                 vector: init.vector(&format!("{name}.vector"), width)?,
-                log_scale: init.scalar(&format!("{name}.width"), 0.0)?,
+                log_scale: match deviation {
+                    DeviationKind::Fixed => None,
+                    DeviationKind::Learned => Some(init.scalar(&format!("{name}.width"), 0.0)?),
+                },
             }),
         })
     }
@@ -173,8 +191,11 @@ impl Predicted {
         let columns = Tensor::arange(0f32, s as f32, centres.device())?.unsqueeze(0)?;
         let distance = columns.broadcast_sub(centres)?; // (n, s)
         let deviation = self.window as f64 / 2.0;
-        let scale = -0.5 / (deviation * deviation);
-        let scale = ((self.log_scale.value() * -2.0)?.exp()? * scale)?; // -1 / 2σ²
+        let scale = -0.5 / (deviation * deviation); // -1 / 2σ²
+        let Some(log_scale) = &self.log_scale else {
+            return (distance.sqr()? * scale)?.exp();
+        };
+        let scale = ((log_scale.value() * -2.0)?.exp()? * scale)?;
         distance.sqr()?.broadcast_mul(&scale)?.exp()
     }
 }

@@ -8,12 +8,12 @@ mod align;
 mod context;
 mod score;
 
-pub use align::AlignKind;
 pub(crate) use align::{Align, Scope};
+pub use align::{AlignKind, DeviationKind};
 pub use context::ContextKind;
 pub(crate) use context::{Choice, Context, Hard, HardConfig, doubly_stochastic};
-pub(crate) use score::Score;
-pub use score::ScoreKind;
+pub(crate) use score::{Score, ScoreOptions};
+pub use score::{ScoreActivation, ScoreKind, SharpnessKind};
 
 use attend_ops::{Linear, Pass, Shared, linear};
 use candle_core::{Result, Tensor};

@@ -1,4 +1,6 @@
-use attend_ops::{Linear, Pairs, Pass, Shared, Weight, additive_scores, dot_scores, linear};
+use attend_ops::{
+    AdditiveActivation, Linear, Pairs, Pass, Shared, Weight, additive_scores, dot_scores, linear,
+};
 use candle_core::{D, Result, Tensor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,9 +18,9 @@ pub enum ScoreKind {
     ScaledDot,
     /// q · W k (Luong et al. 2015).
     General,
-    /// v · tanh(A q + B k + b) (Bahdanau et al. 2015).
+    /// v · f(A q + B k + b), where f is a [`ScoreActivation`] (Bahdanau et al. 2015, with tanh).
     Additive,
-    /// e^g cos(q, k), where g is learnt (after Graves et al. 2014).
+    /// β cos(q, k), where β is a [`SharpnessKind`] (after Graves et al. 2014).
     Cosine,
     /// (W q)ⱼ for the key at position j: a function of the query alone (Luong et al. 2015).
     Location,
@@ -40,13 +42,68 @@ impl ScoreKind {
     }
 }
 
+/// f, the non-linearity of an additive score.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScoreActivation {
+    #[default]
+    Tanh,
+    Sigmoid,
+    Relu,
+}
+
+impl ScoreActivation {
+    pub const ALL: [ScoreActivation; 3] = [
+        ScoreActivation::Tanh,
+        ScoreActivation::Sigmoid,
+        ScoreActivation::Relu,
+    ];
+}
+
+impl From<ScoreActivation> for AdditiveActivation {
+    fn from(activation: ScoreActivation) -> Self {
+        match activation {
+            ScoreActivation::Tanh => AdditiveActivation::Tanh,
+            ScoreActivation::Sigmoid => AdditiveActivation::Sigmoid,
+            ScoreActivation::Relu => AdditiveActivation::Relu,
+        }
+    }
+}
+
+/// β, the sharpness of a cosine score.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SharpnessKind {
+    /// e^g, where g is learnt: one number for all steps.
+    #[default]
+    Learned,
+    /// softplus(w · q + b): the decoder emits a number at each step, as the controller of a Neural Turing
+    /// Machine does (Graves et al. 2014, §3.3.1).
+    Emitted,
+}
+
+impl SharpnessKind {
+    pub const ALL: [SharpnessKind; 2] = [SharpnessKind::Learned, SharpnessKind::Emitted];
+}
+
+/// What some scores can vary.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ScoreOptions {
+    /// The number of source positions that a location score covers.
+    pub(crate) positions: usize,
+    /// Of an additive score.
+    pub(crate) activation: ScoreActivation,
+    /// Of a cosine score.
+    pub(crate) sharpness: SharpnessKind,
+}
+
 /// The first step: `[n, d]` and `[m, d]` to `[n, s]`.
 pub(crate) enum Score {
     Dot,
     ScaledDot { width: usize },
     General(Linear),
     Additive(Additive),
-    Cosine { sharpness: Weight },
+    Cosine(Sharpness),
     Location(Linear),
 }
 
@@ -54,20 +111,27 @@ pub(crate) struct Additive {
     query: Linear,
     key: Linear,
     vector: Weight,
+    activation: AdditiveActivation,
+}
+
+pub(crate) enum Sharpness {
+    /// g
+    Learned(Weight),
+    /// w and b
+    Emitted(Linear),
 }
 
 /// Avoids a division by zero for a zero vector.
 const EPSILON: f64 = 1e-6;
-/// The initial g: e^g = 5, so that weights differ by a factor of up to e^10.
-const SHARPNESS: f64 = 1.609_437_912_434_1;
+/// The initial β, so that weights differ by a factor of up to e^10.
+const SHARPNESS: f64 = 5.0;
 
 impl Score {
-    /// `positions` is the number of source positions that a location score covers.
     pub(crate) fn new(
         kind: ScoreKind,
         name: &str,
         width: usize,
-        positions: usize,
+        options: ScoreOptions,
         init: &mut Init,
     ) -> Result<Self> {
         Ok(match kind {
@@ -80,12 +144,22 @@ impl Score {
                 query: init.matrix(&format!("{name}.query"), width, width)?,
                 key: init.linear(&format!("{name}.key"), width, width)?,
                 vector: init.vector(&format!("{name}.vector"), width)?,
+                activation: options.activation.into(),
             }),
-            ScoreKind::Cosine => Score::Cosine {
-                sharpness: init.scalar(&format!("{name}.sharpness"), SHARPNESS)?,
-            },
+            ScoreKind::Cosine => {
+                let name = format!("{name}.sharpness");
+                Score::Cosine(match options.sharpness {
+                    SharpnessKind::Learned => {
+                        Sharpness::Learned(init.scalar(&name, SHARPNESS.ln())?)
+                    }
+                    SharpnessKind::Emitted => {
+                        let bias = SHARPNESS.exp_m1().ln(); // softplus(b) = SHARPNESS
+                        Sharpness::Emitted(init.affine(&name, width, 1, |_| bias)?)
+                    }
+                })
+            }
             ScoreKind::Location => {
-                let table = init.matrix(&format!("{name}.location"), width, positions)?;
+                let table = init.matrix(&format!("{name}.location"), width, options.positions)?;
                 Score::Location(table)
             }
         })
@@ -96,7 +170,7 @@ impl Score {
         match self {
             Score::General(key) => linear(states, &[key], pass),
             Score::Additive(Additive { key, .. }) => linear(states, &[key], pass),
-            Score::Cosine { .. } => unit(states),
+            Score::Cosine(_) => unit(states),
             Score::Dot | Score::ScaledDot { .. } | Score::Location(_) => Ok(states.clone()),
         }
     }
@@ -116,14 +190,17 @@ impl Score {
                 dot_scores(&query, keys, pairs, pass)
             }
             Score::Additive(Additive {
-                query: w, vector, ..
+                query: w,
+                vector,
+                activation,
+                ..
             }) => {
                 let query = linear(query, &[w], pass)?;
-                additive_scores(&query, keys, vector, pairs, pass)
+                additive_scores(&query, keys, vector, *activation, pairs, pass)
             }
-            Score::Cosine { sharpness } => {
+            Score::Cosine(sharpness) => {
                 let cosine = dot_scores(&unit(query)?, keys, pairs, pass)?;
-                cosine.broadcast_mul(&sharpness.value().exp()?)
+                cosine.broadcast_mul(&sharpness.of(query, pass)?)
             }
             Score::Location(table) => {
                 let scores = linear(query, &[table], pass)?; // (n, positions)
@@ -144,6 +221,21 @@ impl Score {
             _ => usize::MAX,
         }
     }
+}
+
+impl Sharpness {
+    /// β: `[1]` for all queries, or `[n, 1]`.
+    fn of(&self, query: &Tensor, pass: &Pass) -> Result<Tensor> {
+        match self {
+            Sharpness::Learned(log) => log.value().exp(),
+            Sharpness::Emitted(emit) => softplus(&linear(query, &[emit], pass)?),
+        }
+    }
+}
+
+/// log(1 + eˣ), finite for all x.
+fn softplus(x: &Tensor) -> Result<Tensor> {
+    x.relu()? + (x.abs()?.neg()?.exp()? + 1.0)?.log()?
 }
 
 /// Divides every row by its norm.

@@ -7,7 +7,8 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::attention::HardConfig;
-use crate::{AlignKind, ContextKind, ScoreKind};
+use crate::attention::ScoreOptions;
+use crate::{AlignKind, ContextKind, DeviationKind, ScoreActivation, ScoreKind, SharpnessKind};
 
 /// `model.recurrent.attention`: a name or a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,12 +34,23 @@ pub struct AttentionConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     pub positions: Option<usize>,
+    /// The non-linearity of `score = "additive"`. The default is "tanh".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub activation: Option<ScoreActivation>,
+    /// The factor on `score = "cosine"`: one number, or one that the decoder emits at each step. The default is
+    /// "learned".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sharpness: Option<SharpnessKind>,
     /// Which states of the encoder are attended to.
     pub align: AlignKind,
     /// How far the window of a local alignment reaches to each side of its centre. The default is 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     pub window: Option<usize>,
+    /// For `align = "local-p"`: whether the width of its Gaussian is that of the paper, window / 2, or is learnt.
+    /// The default is "fixed".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deviation: Option<DeviationKind>,
     /// The context: the weighted mean of the encoder's states, or one of them.
     pub context: ContextKind,
     /// For `context = "hard"`: the factor of the entropy of the weights, which keeps them from becoming
@@ -80,8 +92,11 @@ impl Default for AttentionConfig {
             input_feeding: None,
             score: None,
             positions: None,
+            activation: None,
+            sharpness: None,
             align: AlignKind::Global,
             window: None,
+            deviation: None,
             context: ContextKind::Soft,
             entropy: None,
             reinforce: None,
@@ -117,8 +132,20 @@ impl AttentionConfig {
         self.positions.unwrap_or(100)
     }
 
+    pub(crate) fn score_options(&self) -> ScoreOptions {
+        ScoreOptions {
+            positions: self.positions(),
+            activation: self.activation.unwrap_or_default(),
+            sharpness: self.sharpness.unwrap_or_default(),
+        }
+    }
+
     pub(crate) fn window(&self) -> usize {
         self.window.unwrap_or(10)
+    }
+
+    pub(crate) fn deviation(&self) -> DeviationKind {
+        self.deviation.unwrap_or_default()
     }
 
     pub(crate) fn hard(&self) -> HardConfig {
@@ -129,7 +156,8 @@ impl AttentionConfig {
         }
     }
 
-    /// With the defaults of all keys that have an effect filled in, so that a saved config has them.
+    /// With the defaults of all keys that have an effect filled in, so that a saved config has them; except those
+    /// that were added with the default that had no name before.
     fn resolved(mut self) -> Self {
         self.score = Some(self.score());
         if self.order == AttentionOrder::Luong {
@@ -140,6 +168,9 @@ impl AttentionConfig {
         }
         if self.align != AlignKind::Global {
             self.window = Some(self.window());
+        }
+        if self.align == AlignKind::LocalP {
+            self.deviation = Some(self.deviation());
         }
         if self.context == ContextKind::Hard {
             let hard = self.hard();
@@ -161,6 +192,21 @@ impl AttentionConfig {
                 "model.recurrent.attention.positions",
                 self.positions.is_some() && self.score() != ScoreKind::Location,
                 "score = \"location\"",
+            ),
+            (
+                "model.recurrent.attention.activation",
+                self.activation.is_some() && self.score() != ScoreKind::Additive,
+                "score = \"additive\"",
+            ),
+            (
+                "model.recurrent.attention.sharpness",
+                self.sharpness.is_some() && self.score() != ScoreKind::Cosine,
+                "score = \"cosine\"",
+            ),
+            (
+                "model.recurrent.attention.deviation",
+                self.deviation.is_some() && self.align != AlignKind::LocalP,
+                "align = \"local-p\"",
             ),
             (
                 "model.recurrent.attention.window",
@@ -203,7 +249,7 @@ impl Serialize for AttentionChoice {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             AttentionChoice::None => serializer.serialize_str("none"),
-            AttentionChoice::Some(config) => config.serialize(serializer),
+            AttentionChoice::Some(config) => config.clone().resolved().serialize(serializer),
         }
     }
 }

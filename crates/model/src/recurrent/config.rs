@@ -33,9 +33,29 @@ pub struct RecurrentConfig {
     pub dropout: f32,
     /// Which embedding and output matrices are shared. Sharing needs d_embed = d_hidden.
     pub tie: Tie,
+    /// For `attention = "none"`: when the decoder gets the encoder's summary of the sentence.
+    #[serde(skip_serializing_if = "ContextSteps::is_first")]
+    pub context: ContextSteps,
     /// `"none"`, `"bahdanau"`, `"luong"`, or a table with the values that differ from the defaults. With
     /// `"none"`, the decoder gets the encoder's last states only.
     pub attention: AttentionChoice,
+}
+
+/// When a decoder without attention gets the encoder's summary of the sentence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ContextSteps {
+    /// As its first state (Sutskever et al. 2014).
+    #[default]
+    First,
+    /// As its first state, and as an input of every step and of every prediction (Cho et al. 2014).
+    Every,
+}
+
+impl ContextSteps {
+    fn is_first(&self) -> bool {
+        *self == ContextSteps::First
+    }
 }
 
 /// The recurrent cell.
@@ -69,6 +89,7 @@ impl Default for RecurrentConfig {
             reverse_source: false,
             dropout: 0.2,
             tie: Tie::Decoder,
+            context: ContextSteps::First,
             attention: AttentionConfig::default().into(),
         }
     }
@@ -106,6 +127,13 @@ impl RecurrentConfig {
                 "make the two equal, or set tie = \"none\"",
             ));
         }
+        if self.context == ContextSteps::Every && self.attention != AttentionChoice::None {
+            return Err(ConfigError::new(
+                "model.recurrent.context",
+                "\"every\" is for decoders without attention, whose context is another one at every step",
+                "leave it out, or set attention = \"none\"",
+            ));
+        }
         match &self.attention {
             AttentionChoice::None => Ok(()),
             AttentionChoice::Some(attention) => attention.validate(),
@@ -120,4 +148,42 @@ pub(crate) fn at_least_one_layer(key: &str, layers: usize) -> Result<(), ConfigE
         return Err(ConfigError::new(key, "is 0", hint));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AlignKind, ScoreKind};
+
+    #[test]
+    fn keys_that_were_added_are_written_only_if_they_say_something_new() {
+        let before = [
+            "{\"attention\":\"none\"}",
+            "{\"attention\":\"bahdanau\"}",
+            "{\"attention\":{\"score\":\"cosine\"}}",
+        ];
+        for json in before {
+            let config: RecurrentConfig = serde_json::from_str(json).unwrap();
+            let written = serde_json::to_string(&config).unwrap();
+            for key in [
+                "\"context\":\"first",
+                "activation",
+                "sharpness",
+                "deviation",
+            ] {
+                assert!(!written.contains(key), "{written}");
+            }
+        }
+        // What saved configs lack is from before: local-p always has it.
+        let config = RecurrentConfig {
+            attention: AttentionChoice::Some(AttentionConfig {
+                score: Some(ScoreKind::Dot),
+                align: AlignKind::LocalP,
+                ..AttentionConfig::default()
+            }),
+            ..RecurrentConfig::default()
+        };
+        let written = serde_json::to_string(&config).unwrap();
+        assert!(written.contains("\"deviation\":\"fixed\""), "{written}");
+    }
 }

@@ -27,8 +27,15 @@ impl CrossAttention {
         let align = format!("{name}.align");
         let context = format!("{name}.context");
         let attention = Attention {
-            score: Score::new(config.score(), &score, h, config.positions(), init)?,
-            align: Align::new(config.align, &align, h, config.window(), init)?,
+            score: Score::new(config.score(), &score, h, config.score_options(), init)?,
+            align: Align::new(
+                config.align,
+                &align,
+                h,
+                config.window(),
+                config.deviation(),
+                init,
+            )?,
             context: Context::new(config.context, &context, config.hard(), init)?,
             gate: if config.gate {
                 Some(init.linear(&format!("{name}.gate"), h, 1)?)
@@ -56,10 +63,15 @@ impl CrossAttention {
 
     /// tanh(W [parts]), where the parts are concatenated. In Bahdanau's order W has a bias.
     pub(super) fn combine(&self, parts: &[&Tensor], pass: &Pass) -> Result<Tensor> {
-        let (first, rest) = (parts[0].clone(), &parts[1..]);
-        let all = rest
-            .iter()
-            .try_fold(first, |all, part| beside(&all, part, pass))?;
-        linear_activated(&all, &self.combine, Activation::Tanh, Dropout::NONE, pass)
+        combined(parts, &self.combine, pass)
     }
+}
+
+/// tanh(W [parts]), where the parts are concatenated.
+pub(super) fn combined(parts: &[&Tensor], matrix: &Linear, pass: &Pass) -> Result<Tensor> {
+    let (first, rest) = (parts[0].clone(), &parts[1..]);
+    let all = rest
+        .iter()
+        .try_fold(first, |all, part| beside(&all, part, pass))?;
+    linear_activated(&all, matrix, Activation::Tanh, Dropout::NONE, pass)
 }

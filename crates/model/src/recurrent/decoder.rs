@@ -9,11 +9,12 @@ use candle_core::{Result, Tensor};
 
 use super::alignment::Alignment;
 use super::attention_config::{AttentionChoice, AttentionOrder};
-use super::config::RecurrentConfig;
+use super::config::{ContextSteps, RecurrentConfig};
 use super::cross_attention::CrossAttention;
 use super::encoded::Encoded;
 use super::schedule::Schedule;
 use super::step_output::StepOutput;
+use super::summary::{Seen, Summary};
 use super::{gates, recurrent};
 use crate::attention::{KeysValues, Scope};
 use crate::weights::Init;
@@ -23,6 +24,8 @@ pub(crate) struct Decoder {
     cell: Cell,
     layers: Vec<Layer>,
     pub(crate) attention: Option<CrossAttention>,
+    /// Without attention only.
+    summary: Option<Summary>,
     width: usize,
 }
 
@@ -78,10 +81,15 @@ impl Decoder {
                 drop: DropoutSite::new(dropout, &name),
             });
         }
+        let summary = match config.context {
+            ContextSteps::First => None,
+            ContextSteps::Every => Some(Summary::new(cell, e, h, init)?),
+        };
         Ok(Self {
             cell,
             layers,
             attention,
+            summary,
             width: h,
         })
     }
@@ -97,8 +105,9 @@ impl Decoder {
         }
     }
 
-    /// The state before the first token: that of every layer `[b, S]`, and what is fed in at first.
-    pub(super) fn start(&self, memory: &Encoded) -> Result<Vec<Tensor>> {
+    /// The state before the first token: that of every layer `[b, S]`, and what is fed in at first, or at every
+    /// step.
+    pub(super) fn start(&self, memory: &Encoded, pass: &Pass) -> Result<Vec<Tensor>> {
         let (finals, count) = (&memory.finals, self.layers.len());
         // From the encoder's highest layers; from the highest of all if it has fewer.
         let first = finals.len().saturating_sub(count);
@@ -108,12 +117,32 @@ impl Decoder {
             let nothing = (memory.segments.count(), self.width);
             own.push(Tensor::zeros(nothing, own[0].dtype(), own[0].device())?);
         }
+        if let Some(summary) = &self.summary {
+            let Seen { summary, gates } = summary.of(memory, pass)?;
+            own.extend([summary, gates]);
+        }
         Ok(own)
+    }
+
+    /// The summary that every step sees, if it does, from the state of [`Decoder::start`].
+    fn seen(&self, own: &[Tensor]) -> Option<Seen> {
+        self.summary.as_ref()?;
+        let [summary, gates] = own.last_chunk()?.clone();
+        Some(Seen { summary, gates })
     }
 
     /// The input side of the lowest layer's gates, of all steps at once.
     pub(crate) fn input(&self, x: &Tensor, pass: &Pass) -> Result<Shared> {
         Shared::new(&linear(x, &[&self.layers[0].input], pass)?, pass)
+    }
+
+    /// The same of one step from this state.
+    pub(super) fn step_input(&self, x: &Tensor, own: &[Tensor], pass: &Pass) -> Result<Shared> {
+        let Some(seen) = self.seen(own) else {
+            return self.input(x, pass);
+        };
+        let input = linear(x, &[&self.layers[0].input], pass)?;
+        Shared::new(&(input + seen.gates)?, pass)
     }
 
     /// One more token for each row of the state.
@@ -130,8 +159,12 @@ impl Decoder {
         let Some((cross, over)) = self.attention.as_ref().zip(over) else {
             self.step_cells(own, input, None, time, pass)?;
             let top = self.output_of(&own[highest])?;
-            let attended = None;
-            return Ok(StepOutput { top, attended });
+            let (attended, summary) = (None, self.seen(own).map(|seen| seen.summary));
+            return Ok(StepOutput {
+                top,
+                attended,
+                summary,
+            });
         };
         let attend = |query: &Tensor| cross.attention.attend(query, over, scope, pass);
         match cross.order {
@@ -140,8 +173,7 @@ impl Decoder {
                 let feed = Some(&attended.context);
                 self.step_cells(own, input, feed, time, pass)?;
                 let top = self.output_of(&own[highest])?;
-                let attended = Some(attended);
-                Ok(StepOutput { top, attended })
+                Ok(StepOutput::attended(top, attended))
             }
             AttentionOrder::Luong => {
                 let feed = cross.feeds.then(|| own.pop()).flatten();
@@ -152,8 +184,7 @@ impl Decoder {
                 if cross.feeds {
                     own.push(top.clone());
                 }
-                let attended = Some(attended);
-                Ok(StepOutput { top, attended })
+                Ok(StepOutput::attended(top, attended))
             }
         }
     }
@@ -204,9 +235,12 @@ impl Decoder {
         state.narrow(1, 0, self.width)?.contiguous()
     }
 
-    /// The hidden state that predicts a token. In Bahdanau's order it combines the state, the context and the
-    /// previous token; no step depends on it. x `[k, e]` are the embedded previous tokens.
+    /// The hidden state that predicts a token. In Bahdanau's order, and with a summary at every step, it combines the
+    /// state, the context and the previous token; no step depends on it. x `[k, e]` are the embedded previous tokens.
     pub(super) fn readout(&self, step: &StepOutput, x: &Tensor, pass: &Pass) -> Result<Tensor> {
+        if let Some((summary, c)) = self.summary.as_ref().zip(step.summary.as_ref()) {
+            return summary.readout(&step.top, c, x, pass);
+        }
         match (&self.attention, &step.attended) {
             (Some(cross), Some(attended)) if cross.order == AttentionOrder::Bahdanau => {
                 cross.combine(&[&step.top, &attended.context, x], pass)
@@ -237,11 +271,19 @@ impl Decoder {
         x: &Tensor,
         pass: &Pass,
     ) -> Result<Decoded> {
-        let mut x = x.clone();
-        for (layer, start) in self.layers.iter().zip(self.start(memory)?) {
+        let own = self.start(memory, pass)?;
+        let seen = self
+            .seen(&own)
+            .map(|seen| seen.by_token(targets))
+            .transpose()?;
+        let (y, mut x) = (x, x.clone());
+        for (n, (layer, start)) in self.layers.iter().zip(&own).enumerate() {
             let input = dropout(&x, layer.drop.of(pass), pass)?;
-            let input = linear(&input, &[&layer.input], pass)?;
-            let (start, forward) = (Some(&start), Direction::Forward);
+            let mut input = linear(&input, &[&layer.input], pass)?;
+            if let Some(seen) = seen.as_ref().filter(|_| n == 0) {
+                input = (input + &seen.gates)?;
+            }
+            let (start, forward) = (Some(start), Direction::Forward);
             let states = recurrence(
                 self.cell,
                 &input,
@@ -254,8 +296,15 @@ impl Decoder {
             x = self.output_of(&states)?;
         }
         let Some(cross) = &self.attention else {
-            let (hidden, alignment) = (x, None);
-            return Ok(Decoded { hidden, alignment });
+            let step = StepOutput {
+                top: x,
+                attended: None,
+                summary: seen.map(|seen| seen.summary),
+            };
+            return Ok(Decoded {
+                hidden: self.readout(&step, y, pass)?,
+                alignment: None,
+            });
         };
         let sources = self.source_keys_values(memory, pass)?;
         let over = KeysValues::new(&sources[0], &sources[1], pass)?;
@@ -284,7 +333,7 @@ impl Decoder {
         let gates = self.input(&x, pass)?;
         let sources = self.source_keys_values(&memory, pass)?;
         let over = KeysValues::new(&sources[0], &sources[1], pass)?;
-        let mut own = self.start(&memory)?;
+        let mut own = self.start(&memory, pass)?;
         let mut steps = Vec::new();
         for (time, rows) in schedule.steps().enumerate() {
             for own in &mut own {

@@ -124,7 +124,7 @@ impl decoding::Decoding for Decoding {
         let sentences = encoded.segments.count();
         let rows = (0..sentences as u32).flat_map(|i| std::iter::repeat_n(i, beams));
         let rows = Tensor::new(rows.collect::<Vec<_>>(), encoded.states.device())?;
-        let own = self.decoder.start(&encoded)?;
+        let own = self.decoder.start(&encoded, pass)?;
         let own = own.iter().map(|own| own.detach().index_select(&rows, 0));
         let source = self.decoder.source_keys_values(&encoded, pass)?;
         let cache = Cache {
@@ -152,7 +152,7 @@ impl StepCached for Decoding {
     ) -> Result<Tensor> {
         let x = embed_words(&self.target, last, self.target_drop, pass)?;
         let input = StepInput {
-            gates: &self.decoder.input(&x, pass)?,
+            gates: &self.decoder.step_input(&x, &cache.own, pass)?,
             rows: 0..last.len(),
         };
         let over = match &cache.source[..] {

@@ -1,7 +1,7 @@
 use attend_ops::{Cell, logits_held};
 
 use super::attention_config::{AttentionChoice, AttentionConfig};
-use super::config::RecurrentConfig;
+use super::config::{ContextSteps, RecurrentConfig};
 use crate::{AlignKind, ContextKind, ScoreKind, SearchFootprint, TrainingFootprint, Vocabularies};
 
 impl RecurrentConfig {
@@ -19,7 +19,11 @@ impl RecurrentConfig {
         let cell = Cell::from(self.cell);
         let layer = 3 * cell.gates() * h + 4 * cell.state_width(h);
         let (attention, weights) = match &self.attention {
-            AttentionChoice::None => (2 * h, 0),
+            AttentionChoice::None => match self.context {
+                ContextSteps::First => (2 * h, 0),
+                // The summary, its gates and the readout, whose input is three of them.
+                ContextSteps::Every => (2 * h + 2 * (2 * h + e) + 2 * cell.gates() * h + 4 * h, 0),
+            },
             AttentionChoice::Some(attention) => attention.training(h),
         };
         TrainingFootprint {
@@ -37,9 +41,13 @@ impl RecurrentConfig {
         let (e, h) = (self.d_embed, self.d_hidden);
         let cell = Cell::from(self.cell);
         let layer = 2 * cell.gates() * h + 2 * cell.state_width(h);
+        let context = match self.context {
+            ContextSteps::First => 0,
+            ContextSteps::Every => 2 * (h + cell.gates() * h),
+        };
         SearchFootprint {
             source: 2 * e + layer + 4 * h,
-            row: 2 * e + self.decoder_layers * layer + 8 * h + 2 * vocabularies.target,
+            row: 2 * e + self.decoder_layers * layer + 8 * h + context + 2 * vocabularies.target,
             row_token: 0,
         }
     }

@@ -1,5 +1,6 @@
 //! Recurrent encoders and decoders, in the order of their history: a decoder that starts from the encoder's
-//! last state and has nothing else (Sutskever et al. 2014), one that looks at the source before every step
+//! last state and has nothing else (Sutskever et al. 2014), one that sees that state at every step (Cho et al.
+//! 2014), one that looks at the source before every step
 //! (Bahdanau et al. 2015), and one that does so after it (Luong et al. 2015).
 //!
 //! n tokens of a packed batch, b sentences, k of them still going at a step; e wide embeddings, h wide
@@ -19,10 +20,11 @@ mod footprint;
 mod schedule;
 mod start;
 mod step_output;
+mod summary;
 
 pub use attention_config::{AttentionChoice, AttentionConfig, AttentionOrder};
 pub(crate) use config::at_least_one_layer;
-pub use config::{CellKind, RecurrentConfig};
+pub use config::{CellKind, ContextSteps, RecurrentConfig};
 
 use attend_batch::{Packed, Source};
 use attend_ops::{Cell, DropoutSite, Kernels, Linear, Pass, Weight};

@@ -7,9 +7,19 @@ pub(crate) struct StepOutput {
     /// The new state of the highest layer; in Luong's order, that state combined with the context.
     pub(super) top: Tensor,
     pub(super) attended: Option<Attended>,
+    /// The encoder's summary, if every step sees it.
+    pub(super) summary: Option<Tensor>,
 }
 
 impl StepOutput {
+    pub(super) fn attended(top: Tensor, attended: Attended) -> Self {
+        Self {
+            top,
+            attended: Some(attended),
+            summary: None,
+        }
+    }
+
     /// Concatenates the rows of all steps.
     pub(super) fn join(steps: &[Self]) -> Result<Self> {
         let cat = |part: &dyn Fn(&Self) -> Option<Tensor>| -> Result<Option<Tensor>> {
@@ -36,6 +46,11 @@ impl StepOutput {
         let Some(top) = top else {
             bail!("the target batch has no tokens")
         };
-        Ok(Self { top, attended })
+        let summary = cat(&|step| step.summary.clone())?;
+        Ok(Self {
+            top,
+            attended,
+            summary,
+        })
     }
 }

@@ -7,7 +7,7 @@ use super::attention_block::AttentionBlock;
 use super::config::SnailConfig;
 use super::convolution::Convolution;
 use crate::ScoreKind;
-use crate::attention::{Align, Attention, Context, Score};
+use crate::attention::{Align, Attention, Context, Score, ScoreOptions};
 use crate::weights::Init;
 
 /// Creates the layers of the encoder or decoder in order. Each layer adds channels to the input of the next.
@@ -85,7 +85,13 @@ impl<'a, 'b> Builder<'a, 'b> {
             key: init.matrix(&format!("{name}.key"), width_attended, d_key)?,
             value: init.linear(&format!("{name}.value"), width_attended, d_value)?,
             attention: Attention {
-                score: Score::new(ScoreKind::ScaledDot, &name, d_key, 0, init)?,
+                score: Score::new(
+                    ScoreKind::ScaledDot,
+                    &name,
+                    d_key,
+                    ScoreOptions::default(),
+                    init,
+                )?,
                 align: Align::Global,
                 context: Context::Soft,
                 gate: None,

@@ -8,7 +8,7 @@ use candle_core::{Result, Tensor};
 
 use super::block::Block;
 use super::config::{NormKind, TransformerConfig};
-use crate::attention::Score;
+use crate::attention::{Score, ScoreOptions};
 use crate::weights::Init;
 
 /// Creates the blocks of one layer.
@@ -63,7 +63,7 @@ impl Builder<'_, '_> {
         let heads = self.config.heads;
         let scores = (0..heads).map(|head| {
             let (kind, name) = (self.config.score.of(head), format!("{name}.scores.{head}"));
-            Score::new(kind, &name, d / heads, 0, self.init)
+            Score::new(kind, &name, d / heads, ScoreOptions::default(), self.init)
         });
         let scores = scores.collect::<Result<_>>()?;
         let mut linear = |part: &str| self.init.linear(&format!("{name}.{part}_proj"), d, d);

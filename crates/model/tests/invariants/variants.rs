@@ -2,8 +2,9 @@
 
 use attend_model::{
     Activation, AlignKind, AttentionChoice, AttentionConfig, BlockConfig, CaptionConfig, CellKind,
-    ContextKind, FusionKind, LstmnConfig, ModelConfig, NormKind, PictureConfig, RecurrentConfig,
-    ScoreKind, Scores, SnailConfig, Tie, TransformerConfig,
+    ContextKind, ContextSteps, DeviationKind, FusionKind, LstmnConfig, ModelConfig, NormKind,
+    PictureConfig, RecurrentConfig, ScoreActivation, ScoreKind, Scores, SharpnessKind, SnailConfig,
+    Tie, TransformerConfig,
 };
 
 fn tiny() -> TransformerConfig {
@@ -70,25 +71,30 @@ fn small() -> RecurrentConfig {
         reverse_source: false,
         dropout: 0.2,
         tie: Tie::None,
+        context: ContextSteps::First,
         attention: AttentionChoice::None,
     }
 }
 
-/// Every cell and direction at two depths; every order of attention; every score with every alignment; every
-/// context, with and without a gate and the doubly stochastic penalty.
+/// Every cell and direction at two depths, with the summary at the first step and at every step; every order of
+/// attention; every score with every alignment, and what can be varied of them; every context, with and without a
+/// gate and the doubly stochastic penalty.
 fn recurrent() -> Vec<RecurrentConfig> {
     let mut configs = Vec::new();
     for cell in [CellKind::Lstm, CellKind::Gru] {
         for (bidirectional, reverse_source) in [(true, false), (false, false), (false, true)] {
             for layers in [1, 2] {
-                configs.push(RecurrentConfig {
-                    cell,
-                    encoder_layers: layers,
-                    decoder_layers: 3 - layers,
-                    bidirectional,
-                    reverse_source,
-                    ..small()
-                });
+                for context in [ContextSteps::First, ContextSteps::Every] {
+                    configs.push(RecurrentConfig {
+                        cell,
+                        encoder_layers: layers,
+                        decoder_layers: 3 - layers,
+                        bidirectional,
+                        reverse_source,
+                        context,
+                        ..small()
+                    });
+                }
             }
         }
         for attention in orders() {
@@ -120,6 +126,12 @@ fn recurrent() -> Vec<RecurrentConfig> {
                 });
             }
         }
+    }
+    for attention in orders().into_iter().flat_map(varied) {
+        configs.push(RecurrentConfig {
+            attention: AttentionChoice::Some(attention),
+            ..small()
+        });
     }
     for align in AlignKind::ALL {
         for score in [ScoreKind::General, ScoreKind::Location] {
@@ -153,6 +165,30 @@ fn recurrent() -> Vec<RecurrentConfig> {
             }
         }
     }
+    configs
+}
+
+/// What can be varied of scores and alignments, but for the defaults.
+fn varied(order: AttentionConfig) -> Vec<AttentionConfig> {
+    let activations = [ScoreActivation::Sigmoid, ScoreActivation::Relu];
+    let mut configs: Vec<AttentionConfig> = activations
+        .map(|activation| AttentionConfig {
+            score: Some(ScoreKind::Additive),
+            activation: Some(activation),
+            ..order.clone()
+        })
+        .into();
+    configs.push(AttentionConfig {
+        score: Some(ScoreKind::Cosine),
+        sharpness: Some(SharpnessKind::Emitted),
+        ..order.clone()
+    });
+    configs.push(AttentionConfig {
+        align: AlignKind::LocalP,
+        window: Some(2),
+        deviation: Some(DeviationKind::Learned),
+        ..order
+    });
     configs
 }
 

@@ -1,4 +1,4 @@
-//! e_ij = v · tanh(q_i + k_j)  (Bahdanau, Cho and Bengio 2015). Both projections are done before.
+//! e_ij = v · f(q_i + k_j)  (Bahdanau, Cho and Bengio 2015, where f is tanh). Both projections are done before.
 
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
@@ -11,14 +11,46 @@ use crate::padding::{pad, unpad};
 use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
 use crate::shared::Shared;
-use crate::simd::{self, tanh};
+use crate::simd::{self, sigmoid, tanh};
 use crate::weight::{Weight, recorded};
+
+/// f, the non-linearity of an additive score.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AdditiveActivation {
+    #[default]
+    Tanh,
+    Sigmoid,
+    Relu,
+}
+
+impl AdditiveActivation {
+    pub const ALL: [Self; 3] = [Self::Tanh, Self::Sigmoid, Self::Relu];
+
+    /// The cost of f, in multiplications.
+    fn cost(self) -> usize {
+        match self {
+            Self::Tanh => 12,
+            Self::Sigmoid => 10,
+            Self::Relu => 1,
+        }
+    }
+
+    fn composed(self, x: &Tensor) -> Result<Tensor> {
+        match self {
+            Self::Tanh => x.tanh(),
+            // Not by exp, whose gradient is not finite far from zero.
+            Self::Sigmoid => ((x * 0.5)?.tanh()? * 0.5)? + 0.5,
+            Self::Relu => x.relu(),
+        }
+    }
+}
 
 /// Additive scores: queries `[n, a]`, keys `[m, a]`, both projected, and v `[a]` to `[n, s]`.
 pub fn additive_scores(
     q: &Tensor,
     keys: &Shared,
     vector: &Weight,
+    activation: AdditiveActivation,
     pairs: &Pairs,
     pass: &Pass,
 ) -> Result<Tensor> {
@@ -29,22 +61,29 @@ pub fn additive_scores(
     let op = Additive {
         keys: keys.clone(),
         vector: vector.clone(),
+        activation,
         pairs: pairs.clone(),
     };
     match (pass.kernels, pass.trains()) {
-        (Kernels::Composed, _) => composed(q, keys.value(), vector.value(), pairs),
+        (Kernels::Composed, _) => composed(q, keys.value(), vector.value(), activation, pairs),
         (Kernels::Fused, true) => recorded(q, [vector])?.apply_op2(keys.token(), op),
         (Kernels::Fused, false) => q.apply_op2_no_bwd(keys.token(), &op),
     }
 }
 
-fn composed(q: &Tensor, keys: &Tensor, vector: &Tensor, pairs: &Pairs) -> Result<Tensor> {
+fn composed(
+    q: &Tensor,
+    keys: &Tensor,
+    vector: &Tensor,
+    activation: AdditiveActivation,
+    pairs: &Pairs,
+) -> Result<Tensor> {
     if pairs.queries.longest() == 0 || pairs.columns() == 0 {
         return Tensor::zeros((q.dim(0)?, pairs.columns()), q.dtype(), q.device());
     }
     let q = pad(q, &pairs.queries)?.unsqueeze(2)?; // (b, t, 1, a)
     let k = pad(keys, &pairs.keys)?.unsqueeze(1)?; // (b, 1, s, a)
-    let inner = q.broadcast_add(&k)?.tanh()?; // (b, t, s, a)
+    let inner = activation.composed(&q.broadcast_add(&k)?)?; // (b, t, s, a)
     let (b, t, s, a) = inner.dims4()?;
     let scores = inner
         .reshape((b * t * s, a))?
@@ -57,6 +96,7 @@ fn composed(q: &Tensor, keys: &Tensor, vector: &Tensor, pairs: &Pairs) -> Result
 struct Additive {
     keys: Shared,
     vector: Weight,
+    activation: AdditiveActivation,
     pairs: Pairs,
 }
 
@@ -83,19 +123,19 @@ impl CustomOp2 for Additive {
         kernels::each(
             queries.split(&mut scores, s),
             &self.pairs,
-            TANH * a,
+            self.activation.cost() * a,
             |i, e| {
                 let (rows, keys) = (queries.range(i), keys.range(i));
                 let k = &k[keys.start * a..keys.end * a];
                 let rows = q[rows.start * a..rows.end * a].chunks_exact(a);
                 rows.zip(e.chunks_exact_mut(s.max(1)))
-                    .for_each(|(q, e)| score_row(q, k, v, &mut e[..keys.len()]));
+                    .for_each(|(q, e)| score_row(q, k, v, self.activation, &mut e[..keys.len()]));
             },
         );
         Ok((CpuStorage::F32(scores), (n, s).into()))
     }
 
-    /// Recomputes the hyperbolic tangents: keeping them would take `[n, s, a]`.
+    /// Recomputes f: keeping its values would take `[n, s, a]`.
     fn bwd(
         &self,
         q: &Tensor,
@@ -120,14 +160,15 @@ impl CustomOp2 for Additive {
             rest = after;
         }
         self.keys.accumulate(|dk| {
-            kernels::each(keys.split(dk, a), &self.pairs, 2 * TANH * a, |i, dk| {
+            let cost = 2 * self.activation.cost() * a;
+            kernels::each(keys.split(dk, a), &self.pairs, cost, |i, dk| {
                 let (rows, keys) = (queries.range(i), keys.range(i));
                 let k = &k[keys.start * a..keys.end * a];
                 let mut own = parts[i].lock().unwrap_or_else(|e| e.into_inner());
                 let (dq, dv) = own.split_at_mut(rows.len() * a);
                 for (row, dq) in rows.zip(dq.chunks_exact_mut(a)) {
                     let (q, de) = (&qs[row * a..][..a], &de[row * s..][..keys.len()]);
-                    score_row_backward(q, k, v, de, dq, dk, dv);
+                    score_row_backward(q, k, v, self.activation, de, [dq, dk, dv]);
                 }
             });
         });
@@ -153,26 +194,37 @@ impl CustomOp2 for Additive {
     }
 }
 
-/// The cost of a hyperbolic tangent, in multiplications.
-const TANH: usize = 12;
-
-/// Elements per pass. Tangents and their sum are two loops, because compilers do not vectorise a sum of
+/// Elements per pass. Values of f and their sum are two loops, because compilers do not vectorise a sum of
 /// tangents.
 const BENT: usize = 64;
 
 kernel! {
-    pub(crate) fn score_row(q: &[f32], k: &[f32], v: &[f32], e: &mut [f32]) {
-        let mut bent = [0.0; BENT];
-        for (e, k) in e.iter_mut().zip(k.chunks_exact(q.len())) {
-            let parts = q.chunks(BENT).zip(k.chunks(BENT)).zip(v.chunks(BENT));
-            *e = 0.0;
-            for ((q, k), v) in parts {
-                let bent = &mut bent[..q.len()];
-                for (bent, ((q, k), v)) in bent.iter_mut().zip(q.iter().zip(k).zip(v)) {
-                    *bent = v * tanh(q + k);
-                }
-                *e += simd::sum(bent);
+    pub(crate) fn score_row(q: &[f32], k: &[f32], v: &[f32], activation: AdditiveActivation, e: &mut [f32]) {
+        match activation {
+            AdditiveActivation::Tanh => scores(q, k, v, e, tanh),
+            AdditiveActivation::Sigmoid => scores(q, k, v, e, sigmoid),
+            AdditiveActivation::Relu => scores(q, k, v, e, relu),
+        }
+    }
+}
+
+#[inline(always)]
+fn relu(x: f32) -> f32 {
+    if x < 0.0 { 0.0 } else { x }
+}
+
+#[inline(always)]
+fn scores(q: &[f32], k: &[f32], v: &[f32], e: &mut [f32], f: impl Fn(f32) -> f32) {
+    let mut bent = [0.0; BENT];
+    for (e, k) in e.iter_mut().zip(k.chunks_exact(q.len())) {
+        let parts = q.chunks(BENT).zip(k.chunks(BENT)).zip(v.chunks(BENT));
+        *e = 0.0;
+        for ((q, k), v) in parts {
+            let bent = &mut bent[..q.len()];
+            for (bent, ((q, k), v)) in bent.iter_mut().zip(q.iter().zip(k).zip(v)) {
+                *bent = v * f(q + k);
             }
+            *e += simd::sum(bent);
         }
     }
 }
@@ -182,22 +234,47 @@ kernel! {
         q: &[f32],
         k: &[f32],
         v: &[f32],
+        activation: AdditiveActivation,
         de: &[f32],
-        dq: &mut [f32],
-        dk: &mut [f32],
-        dv: &mut [f32],
+        sums: [&mut [f32]; 3],
     ) {
-        let a = q.len();
-        let (v, dq, dv) = (&v[..a], &mut dq[..a], &mut dv[..a]);
-        let keys = k.chunks_exact(a).zip(dk.chunks_exact_mut(a));
-        for (&de, (k, dk)) in de.iter().zip(keys) {
-            for c in 0..a {
-                let y = tanh(q[c] + k[c]);
-                let dz = de * v[c] * (1.0 - y * y);
-                dv[c] += de * y;
-                dq[c] += dz;
-                dk[c] += dz;
-            }
+        match activation {
+            AdditiveActivation::Tanh => gradients(q, k, v, de, sums, |x| {
+                let y = tanh(x);
+                (y, 1.0 - y * y)
+            }),
+            AdditiveActivation::Sigmoid => gradients(q, k, v, de, sums, |x| {
+                let y = sigmoid(x);
+                (y, y * (1.0 - y))
+            }),
+            // At zero the slope is 1, as in candle.
+            AdditiveActivation::Relu => gradients(q, k, v, de, sums, |x| {
+                (relu(x), if x < 0.0 { 0.0 } else { 1.0 })
+            }),
+        }
+    }
+}
+
+/// Adds to the gradients of q, k and v. `f` gives the value and the slope at a point.
+#[inline(always)]
+fn gradients(
+    q: &[f32],
+    k: &[f32],
+    v: &[f32],
+    de: &[f32],
+    [dq, dk, dv]: [&mut [f32]; 3],
+    f: impl Fn(f32) -> (f32, f32),
+) {
+    let a = q.len();
+    let (v, dq, dv) = (&v[..a], &mut dq[..a], &mut dv[..a]);
+    let keys = k.chunks_exact(a).zip(dk.chunks_exact_mut(a));
+    for (&de, (k, dk)) in de.iter().zip(keys) {
+        for c in 0..a {
+            let (y, slope) = f(q[c] + k[c]);
+            let dz = de * v[c] * slope;
+            dv[c] += de * y;
+            dq[c] += dz;
+            dk[c] += dz;
         }
     }
 }
@@ -212,16 +289,18 @@ mod tests {
     fn fused_equals_composed() {
         for pairs in pairs() {
             for a in [1, 7, 24] {
-                let vector = weight("vector", a);
-                let case = Case::new(std::slice::from_ref(&vector))
-                    .input((pairs.queries.rows(), a))
-                    .input((pairs.keys.rows(), a));
-                case.check(|x, pass| {
-                    let keys = Shared::new(&x[1], pass)?;
-                    let first = additive_scores(&x[0], &keys, &vector, &pairs, pass)?;
-                    let other = (&x[0] * 0.5)?;
-                    first + additive_scores(&other, &keys, &vector, &pairs, pass)?
-                });
+                for f in AdditiveActivation::ALL {
+                    let vector = weight("vector", a);
+                    let case = Case::new(std::slice::from_ref(&vector))
+                        .input((pairs.queries.rows(), a))
+                        .input((pairs.keys.rows(), a));
+                    case.check(|x, pass| {
+                        let keys = Shared::new(&x[1], pass)?;
+                        let first = additive_scores(&x[0], &keys, &vector, f, &pairs, pass)?;
+                        let other = (&x[0] * 0.5)?;
+                        first + additive_scores(&other, &keys, &vector, f, &pairs, pass)?
+                    });
+                }
             }
         }
     }

@@ -13,7 +13,7 @@ mod softmax;
 use attend_batch::Segments;
 use candle_core::{Device, Result, Tensor, bail};
 
-pub use additive::additive_scores;
+pub use additive::{AdditiveActivation, additive_scores};
 pub(crate) use additive::{score_row, score_row_backward};
 pub(crate) use kernels::{inner_row, outer_row, weighted_row};
 pub use mix::mix;

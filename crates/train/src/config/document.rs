@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
+use super::added;
 use super::renamed::{self, Renamed};
 use crate::Result;
 use crate::toml_error::{Place, explain};
@@ -39,6 +40,13 @@ impl<'a> Document<'a> {
             let place = document.place_of(both.start);
             both.error(place)
         })?;
+        Ok(document)
+    }
+
+    /// The same for the config of a run, which may be from before keys were added.
+    pub(super) fn parse_saved(text: &'a str, place: Place<'a>) -> Result<Self> {
+        let mut document = Self::parse(text, place)?;
+        added::add(document.root.get_mut());
         Ok(document)
     }
 

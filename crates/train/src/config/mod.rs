@@ -1,5 +1,6 @@
 //! The config of a run: one TOML file.
 
+mod added;
 mod document;
 mod effect;
 mod overrides;
@@ -96,7 +97,7 @@ impl Config {
             });
         }
         let (text, name) = read_text(path)?;
-        let file = Document::parse(&text, Place::File(&name))?;
+        let file = Document::parse_saved(&text, Place::File(&name))?;
         let config = overrides::merge(&file, &Override::parse_all(overrides)?, &Table::new())?;
         config.validate()?;
         Ok(config)
@@ -104,7 +105,7 @@ impl Config {
 
     /// Parses the `config.toml` of a checkpoint. `name` is the file's, for errors.
     pub fn parse_run(text: &str, name: &str) -> Result<Self> {
-        Document::parse(text, Place::File(name))?.read()
+        Document::parse_saved(text, Place::File(name))?.read()
     }
 
     /// The config as TOML, with all defaults filled in, without the keys that have no effect.

@@ -57,7 +57,7 @@ pub(super) fn rename(root: &mut DeTable) -> Result<Vec<Renamed>, Renamed> {
 }
 
 /// The table that holds a dotted key, if it is there, and the key's last name.
-fn parent<'t, 'a, 'k>(
+pub(super) fn parent<'t, 'a, 'k>(
     root: &'t mut DeTable<'a>,
     key: &'k str,
 ) -> Option<(&'t mut DeTable<'a>, &'k str)> {

@@ -107,6 +107,26 @@ fn an_option_of_attention_that_would_be_ignored_or_cannot_be_is_refused() {
             "luong",
         ),
         (
+            "attention = { activation = \"relu\" }",
+            "model.recurrent.attention.activation: has no effect here",
+            "additive",
+        ),
+        (
+            "attention = { sharpness = \"emitted\" }",
+            "model.recurrent.attention.sharpness: has no effect here",
+            "cosine",
+        ),
+        (
+            "attention = { align = \"local-m\", deviation = \"learned\" }",
+            "model.recurrent.attention.deviation: has no effect here",
+            "local-p",
+        ),
+        (
+            "context = \"every\"",
+            "model.recurrent.context: \"every\" is for decoders without attention",
+            "attention = \"none\"",
+        ),
+        (
             "reverse_source = true",
             "model.recurrent.reverse_source: has no effect",
             "bidirectional = false",

@@ -54,7 +54,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 5)]
     show: usize,
 
-    /// Compute these metrics, separated by commas: bleu, chrf, chrf++, ter
+    /// Compute these metrics, separated by commas: bleu, chrf, chrf++, ter, exact
     #[arg(
         long,
         value_name = "NAMES",

@@ -1,7 +1,8 @@
 //! The cell of one row, and its attention to the rows before it.
 
 use crate::alignment::{
-    inner_row, outer_row, score_row, score_row_backward, softmax_row, weighted_row,
+    AdditiveActivation, inner_row, outer_row, score_row, score_row_backward, softmax_row,
+    weighted_row,
 };
 use crate::buffer::Buffer;
 use crate::isa::kernel;
@@ -100,6 +101,9 @@ kernel! {
     }
 }
 
+/// The activation of the paper's scores.
+const TANH: AdditiveActivation = AdditiveActivation::Tanh;
+
 /// Keys `[l, h]` and values `[l, d]` of a tape. A query sees all of them.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
@@ -123,7 +127,7 @@ impl Seen<'_> {
             return;
         }
         let mut scores = Buffer::any(weights.len());
-        score_row(query, self.keys, self.vector, &mut scores);
+        score_row(query, self.keys, self.vector, TANH, &mut scores);
         softmax_row(&scores, weights);
         weighted_row(weights, self.values, sum);
     }
@@ -146,6 +150,7 @@ impl Seen<'_> {
         outer_row(weights, dsum, into.values);
         softmax_backward(weights, &mut dweights);
         let (k, v) = (self.keys, self.vector);
-        score_row_backward(query, k, v, &dweights, dquery, into.keys, into.vector);
+        let sums = [dquery, into.keys, into.vector];
+        score_row_backward(query, k, v, TANH, &dweights, sums);
     }
 }

@@ -5,7 +5,7 @@ use candle_core::{Result, Tensor};
 
 use super::layout::Layout;
 use super::{Fusion, TapeLayer};
-use crate::alignment::{Pairs, additive_scores, mix, softmax};
+use crate::alignment::{AdditiveActivation, Pairs, additive_scores, mix, softmax};
 use crate::linear::linear;
 use crate::pass::Pass;
 use crate::shared::Shared;
@@ -150,7 +150,14 @@ fn attend(
     pairs: &Pairs,
     pass: &Pass,
 ) -> Result<(Tensor, Tensor)> {
-    let scores = additive_scores(&query.contiguous()?, keys, vector, pairs, pass)?;
+    let scores = additive_scores(
+        &query.contiguous()?,
+        keys,
+        vector,
+        AdditiveActivation::Tanh,
+        pairs,
+        pass,
+    )?;
     let counts = pairs.queries.lengths().iter().zip(pairs.keys.lengths());
     let seen = counts.flat_map(|(&queries, &keys)| std::iter::repeat_n(0..keys, queries));
     let weights = softmax(&scores, seen.collect(), pass)?;
