@@ -36,7 +36,7 @@ const ABOVE_ZERO: (&[&str], &[&str]) = (&["1e-300"], &["0", "-1", "inf", "nan"])
 const ABOVE_ZERO_F32: (&[&str], &[&str]) = (&["1e-30"], &["0", "-1", "inf", "nan"]);
 const FACTOR: (&[&str], &[&str]) = (&["0"], &["-0.0000001", "inf", "nan"]);
 
-const ROWS: [Row; 82] = [
+const ROWS: [Row; 87] = [
     row("seed", ANY),
     row("data.batch_tokens", COUNT),
     ("data.max_length", &["2"], &["1"]),
