@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Trains every system in configs/history on the quickstart corpus, one per core at a time. Writes the
-# results to docs/history.md (a table) and docs/history (a plot of BLEU by source length, and the attention
-# weights of each system for one sentence).
-#   scripts/history.sh            trains all systems; a finished run of the same config is not repeated
-#   scripts/history.sh --quick    a few steps of each, in a temporary folder, to test this script
+# Trains every system in configs/history, one per core at a time: those that translate on the quickstart corpus,
+# those that caption on data/scenes, in English and in German. Writes the results to docs/history.md (two tables)
+# and docs/history (a plot of BLEU by source length, and the attention of each system for one sentence or picture).
+#   scripts/history.sh              trains all systems; a finished run of the same config is not repeated
+#   scripts/history.sh NAME...      trains only these, and replaces their rows of the tables; the plot stays
+#   scripts/history.sh --quick      a few steps of each, in a temporary folder, to test this script
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,6 +15,9 @@ pictures=docs/history
 folder=
 changes=()
 corpora=(--corpus data/quickstart/test --corpus data/quickstart/long)
+plot=(--plot "$pictures/bleu-by-length.svg")
+captions=()
+image=data/scenes/pictures/test/00001.svg
 case "${1:-}" in
   "") ;;
   --quick)
@@ -25,11 +29,15 @@ case "${1:-}" in
     changes=(--set train.steps=4 --set train.validate_every=4 --set train.save_every=4
       --set train.translate_sentences=4 --set train.samples=0 --set decode.beam=1 --set decode.max_length=8)
     corpora=(--corpus data/quickstart/long)
+    plot=(--plot "$pictures/bleu-by-length.svg")
+    captions=(--first 4)
+    shift
     ;;
-  *)
-    echo "usage: scripts/history.sh [--quick]" >&2
+  -*)
+    echo "usage: scripts/history.sh [--quick | NAME...]" >&2
     exit 2
     ;;
+  *) plot=() ;;
 esac
 mkdir -p "$runs" "$pictures"
 # However the script ends, it stops the training processes that are still running; they save first.
@@ -43,16 +51,22 @@ finished() {
 }
 trap finished EXIT
 
-cargo build --release --bin train --bin infer --example history
+cargo build --release --bin train --bin infer --example history --example captions
+cargo run --release -p attend-data --example scenes
 train=${CARGO_TARGET_DIR:-target}/release/train
 infer=${CARGO_TARGET_DIR:-target}/release/infer
-history=${CARGO_TARGET_DIR:-target}/release/examples/history
+examples=${CARGO_TARGET_DIR:-target}/release/examples
+
+reads_pictures() { grep -q '^source_kind = "pictures"' "$1"; }
 
 # Two runs with one thread each are faster than one run with two threads, and give the same bits.
 finish() {
-  local name=$1
-  local config=configs/history/$name.toml run=$runs/$name
+  local name=$1 # of a config, or of one and the language of its captions: NAME-de
+  local config=configs/history/${name%-de}.toml run=$runs/$name
   local all=(--set out="$run" "${changes[@]}")
+  if [ "$name" != "${name%-de}" ]; then
+    all+=(--set data.target=de)
+  fi
   local command=(run "$config" "${all[@]}" --overwrite)
   if [ -d "$run/last" ] && "$train" config "$config" "${all[@]}" | cmp -s - "$run/config.toml"; then
     command=(resume "$run") # does nothing if the run is finished
@@ -61,7 +75,9 @@ finish() {
   trap 'kill $!; wait $!; exit 1' TERM
   wait $!
   trap - TERM
-  if ! grep -q 'attention = "none"' "$config"; then # without attention there is nothing to draw
+  if reads_pictures "$config"; then
+    "$infer" attend "$run" --image "$image" -o "$pictures/$name.svg" --threads 1
+  elif ! grep -q 'attention = "none"' "$config"; then # without attention there is nothing to draw
     local style=(--mean)
     if grep -q '^\[model.lstmn\]' "$config"; then # its encoder's attention to the words before is what is new
       style=(--part encoder --style words)
@@ -70,9 +86,23 @@ finish() {
   fi
 }
 
-names=()
+all=()
 for config in configs/history/*.toml; do
-  names+=("$(basename "$config" .toml)")
+  name=$(basename "$config" .toml)
+  all+=("$name")
+  if reads_pictures "$config"; then
+    all+=("$name-de")
+  fi
+done
+names=("$@")
+if [ $# = 0 ]; then
+  names=("${all[@]}")
+fi
+for name in "${names[@]}"; do
+  if [[ " ${all[*]} " != *" $name "* ]]; then
+    echo "no system $name: they are ${all[*]}" >&2
+    exit 2
+  fi
 done
 one_is_done() {
   wait -n || {
@@ -91,5 +121,21 @@ done
 while [ -n "$(jobs -p)" ]; do
   one_is_done
 done
-"$history" "${names[@]/#/$runs/}" --train data/quickstart/train --train data/quickstart/joined \
-  "${corpora[@]}" --page "$page" --plot "$pictures/bleu-by-length.svg"
+translating=()
+captioning=()
+for name in "${names[@]}"; do
+  if ! reads_pictures "configs/history/${name%-de}.toml"; then
+    translating+=("$runs/$name")
+  elif [ "$name" = "${name%-de}" ]; then
+    captioning+=("$runs/$name")
+  else
+    captioning+=("$runs/$name:de")
+  fi
+done
+if [ ${#translating[@]} -gt 0 ]; then
+  "$examples/history" "${translating[@]}" --train data/quickstart/train --train data/quickstart/joined \
+    "${corpora[@]}" --page "$page" "${plot[@]}"
+fi
+if [ ${#captioning[@]} -gt 0 ]; then
+  "$examples/captions" "${captioning[@]}" "${captions[@]}" --page "$page"
+fi

@@ -13,7 +13,7 @@ the same configs train on it:
 
 The caption names the emoji from left to right: "cat face and red apple". One in four pairs of concepts is held out:
 the two are never in one picture of the training set, and every two of a picture of `valid` and `test` are such a pair.
-In the lines of objects, a name of several words stands with its last word, and a box is the square of the emoji.
+In the lines of objects, a box is the square of the emoji.
 """
 
 import argparse
@@ -180,7 +180,7 @@ def picture(chosen, places, dice):
 def objects(chosen, places):
     for concept, (x, y, side) in zip(chosen, places):
         box = [round(value / EXTENT, 4) for value in (x, y, x + side, y + side)]
-        yield {"en": concept.en.split()[-1], "de": concept.de.split()[-1], "boxes": [box]}
+        yield {"en": concept.en, "de": concept.de, "boxes": [box]}
 
 
 def write_split(folder, name, count, everything, seen, dice):

@@ -1,8 +1,11 @@
 //! Pointing: whether the words that name something attend to where it is in the picture.
 //!
-//! At the step that predicts the noun of a mention, the attention to each region of the picture is spread evenly over
+//! At the steps that predict the words of a mention, the attention to each region of the picture is spread evenly over
 //! the region. The share of it within the boxes of what is named is compared with the share of the picture that the
-//! boxes cover, which is what attention that is the same everywhere has.
+//! boxes cover, which is what attention that is the same everywhere has. The last word, the noun, is also measured
+//! alone: a recurrent decoder often reads the kind of an object at the word before, together with its colour.
+
+use std::ops::Range;
 
 use attend_model::Place;
 use serde::{Deserialize, Serialize};
@@ -13,15 +16,15 @@ use crate::{Aligner, Error, Result};
 /// Left, top, right and bottom, as shares of the picture's width and height.
 pub type Area = [f64; 4];
 
-/// A word of a caption, and where in the picture what it names is.
+/// Words of a caption, and where in the picture what they name is.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Mention {
-    /// As it stands in the caption; of several words, the last is its noun.
+    /// As it stands in the caption, such as "a small boat"; the last word is its noun.
     pub phrase: String,
     pub boxes: Vec<Area>,
 }
 
-/// One mention, measured.
+/// The step of one word, measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pointed {
     /// The share of the attention within the boxes.
@@ -32,12 +35,35 @@ pub struct Pointed {
     pub hits: bool,
 }
 
-/// The means over many mentions.
+/// The words of a mention, measured: at least one, the noun last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PointedWords(Vec<Pointed>);
+
+impl PointedWords {
+    pub fn words(&self) -> &[Pointed] {
+        &self.0
+    }
+
+    pub fn noun(&self) -> Pointed {
+        self.0[self.0.len() - 1]
+    }
+}
+
+/// The scores of many mentions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct PointingScore {
     pub mentions: usize,
     /// Mentions that their captions do not have.
     pub missing: usize,
+    /// Of all words of the mentions; those of one mention weigh as much as those of another.
+    pub words: PointingMeans,
+    /// Of their nouns alone.
+    pub nouns: PointingMeans,
+}
+
+/// Means over mentions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct PointingMeans {
     pub within: f64,
     pub area: f64,
     /// `within` divided by `area`.
@@ -81,17 +107,30 @@ impl Pointed {
 }
 
 impl PointingScore {
-    pub fn of(all: &[Pointed], missing: usize) -> Self {
-        let count = all.len().max(1) as f64;
-        let within = all.iter().map(|it| it.within).sum::<f64>() / count;
-        let area = all.iter().map(|it| it.area).sum::<f64>() / count;
+    pub fn of(all: &[PointedWords], missing: usize) -> Self {
         Self {
             mentions: all.len(),
             missing,
+            words: PointingMeans::of(all.iter().map(|it| it.words().to_vec())),
+            nouns: PointingMeans::of(all.iter().map(|it| vec![it.noun()])),
+        }
+    }
+}
+
+impl PointingMeans {
+    /// Of the words of each mention.
+    fn of(mentions: impl Iterator<Item = Vec<Pointed>> + Clone) -> Self {
+        let count = mentions.clone().count().max(1) as f64;
+        let mean = |of: &dyn Fn(&Pointed) -> f64| {
+            let each = |words: Vec<Pointed>| words.iter().map(of).sum::<f64>() / words.len() as f64;
+            mentions.clone().map(each).sum::<f64>() / count
+        };
+        let (within, area) = (mean(&|it| it.within), mean(&|it| it.area));
+        Self {
             within,
             area,
             ratio: if area > 0.0 { within / area } else { 0.0 },
-            hits: all.iter().filter(|it| it.hits).count() as f64 / count,
+            hits: mean(&|it| f64::from(u8::from(it.hits))),
         }
     }
 }
@@ -105,7 +144,7 @@ impl Aligner<'_> {
         picture: &str,
         caption: &str,
         mentions: &[Mention],
-    ) -> Result<Vec<Option<Pointed>>> {
+    ) -> Result<Vec<Option<PointedWords>>> {
         let alignment = self.align(picture, Some(caption))?;
         let Some(regions) = alignment.regions else {
             return Err(Error::Usage {
@@ -126,17 +165,20 @@ impl Aligner<'_> {
             let phrase = mention.phrase.as_str();
             let before = seen.iter().filter(|other| **other == phrase).count();
             seen.push(phrase);
-            let noun = last_word(caption, phrase, before)?;
-            let token = words.iter().rposition(|word| *word == Some(noun))?;
-            let weights = weights.get(token)?;
-            Some(Pointed::new(weights, regions, &mention.boxes))
+            let named = place(caption, phrase, before)?;
+            let word = |number: usize| {
+                // Of a word of several tokens, the last.
+                let token = words.iter().rposition(|word| *word == Some(number))?;
+                Some(Pointed::new(weights.get(token)?, regions, &mention.boxes))
+            };
+            Some(PointedWords(named.map(word).collect::<Option<_>>()?))
         });
         Ok(pointed.collect())
     }
 }
 
-/// Which word of a caption is the last one of a phrase, where the caption has it after `before` other times.
-fn last_word(caption: &str, phrase: &str, before: usize) -> Option<usize> {
+/// Which words of a caption are a phrase, where the caption has it after `before` other times. At least one.
+fn place(caption: &str, phrase: &str, before: usize) -> Option<Range<usize>> {
     let bare = |word: &'_ str| -> String {
         let is_punctuation = |c: char| !c.is_alphanumeric();
         word.trim_matches(is_punctuation).into()
@@ -148,9 +190,8 @@ fn last_word(caption: &str, phrase: &str, before: usize) -> Option<usize> {
     }
     let places = words.windows(phrase.len()).enumerate();
     let mut places = places.filter(|(_, window)| *window == phrase);
-    places
-        .nth(before)
-        .map(|(first, _)| first + phrase.len() - 1)
+    let (first, _) = places.nth(before)?;
+    Some(first..first + phrase.len())
 }
 
 /// How much of an area the boxes cover together.
@@ -227,23 +268,27 @@ mod tests {
     fn a_mention_is_found_where_the_caption_has_it_for_the_same_time() {
         let caption = "a red boat, left of two traffic lights and a boat.";
         for (phrase, before, expected) in [
-            ("boat", 0, Some(2)),
-            ("boat", 1, Some(10)),
+            ("boat", 0, Some(2..3)),
+            ("boat", 1, Some(10..11)),
             ("boat", 2, None),
-            ("traffic lights", 0, Some(7)),
+            ("two traffic lights", 0, Some(5..8)),
             ("light", 0, None),
             ("", 0, None),
         ] {
-            assert_eq!(last_word(caption, phrase, before), expected, "{phrase}");
+            assert_eq!(place(caption, phrase, before), expected, "{phrase}");
         }
     }
 
     #[test]
     fn a_score_is_the_mean_over_mentions() {
         let one = |within, area, hits| Pointed { within, area, hits };
-        let score = PointingScore::of(&[one(0.9, 0.1, true), one(0.3, 0.2, false)], 1);
-        assert!((score.ratio - 4.0).abs() < 1e-9, "{score:?}");
-        assert_eq!((score.hits, score.mentions, score.missing), (0.5, 2, 1));
-        assert_eq!(PointingScore::of(&[], 0).ratio, 0.0);
+        let first = PointedWords(vec![one(0.5, 0.1, false), one(0.9, 0.1, true)]);
+        let second = PointedWords(vec![one(0.3, 0.2, false)]);
+        let score = PointingScore::of(&[first, second], 1);
+        assert_eq!((score.mentions, score.missing), (2, 1));
+        assert!((score.nouns.ratio - 4.0).abs() < 1e-9, "{score:?}");
+        assert!((score.words.within - 0.5).abs() < 1e-9, "{score:?}");
+        assert_eq!((score.nouns.hits, score.words.hits), (0.5, 0.25));
+        assert_eq!(PointingScore::of(&[], 0).words.ratio, 0.0);
     }
 }

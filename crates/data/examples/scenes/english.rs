@@ -3,14 +3,15 @@
 use crate::scene::{Group, Layout, Scene, Size};
 
 /// The form of the noun that a caption has.
-pub(crate) fn noun(group: &Group) -> &'static str {
+fn noun(group: &Group) -> &'static str {
     match group.count {
         1 => group.kind.english,
         _ => group.kind.english_plural,
     }
 }
 
-fn phrase(group: &Group) -> String {
+/// A group as a caption names it.
+pub(crate) fn phrase(group: &Group) -> String {
     let number = match group.count {
         1 => "a",
         2 => "two",

@@ -26,10 +26,10 @@ struct Line<'a> {
     objects: Vec<Object>,
 }
 
-/// What a caption names: its word in each language, and where its objects are.
+/// What a caption names: with which words in each language, and where its objects are.
 #[derive(Serialize)]
 struct Object {
-    en: &'static str,
+    en: String,
     de: String,
     boxes: Vec<[f64; 4]>,
 }
@@ -67,8 +67,8 @@ fn line(path: &str, picture: &Picture) -> String {
         same.next().map_or(&[][..], |(_, places)| places)
     };
     let named = |group: &Group, case| Object {
-        en: english::noun(group),
-        de: german::noun(group, case),
+        en: english::phrase(group),
+        de: german::phrase(group, case),
         boxes: places(group).iter().map(shares).collect(),
     };
     let (subject, object) = picture.scene.subject_and_object();

@@ -10,7 +10,7 @@ pub(crate) enum Case {
 }
 
 /// The form of the noun that a caption has.
-pub(crate) fn noun(group: &Group, case: Case) -> String {
+fn noun(group: &Group, case: Case) -> String {
     let kind = group.kind;
     match (group.count, case) {
         (1, Case::Nominative) => kind.german.to_owned(),
@@ -22,8 +22,8 @@ pub(crate) fn noun(group: &Group, case: Case) -> String {
     }
 }
 
-/// Mixed endings after "ein", strong ones after "zwei" and "drei".
-fn phrase(group: &Group, case: Case) -> String {
+/// A group as a caption names it: with mixed endings after "ein", strong ones after "zwei" and "drei".
+pub(crate) fn phrase(group: &Group, case: Case) -> String {
     let (number, ending) = match (group.count, case, group.kind.gender) {
         (1, Case::Nominative, Gender::Masculine) => ("ein", "er"),
         (1, Case::Nominative, Gender::Feminine) => ("eine", "e"),

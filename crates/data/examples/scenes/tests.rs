@@ -273,7 +273,7 @@ fn pictures_are_small_files() {
 }
 
 #[test]
-fn lines_of_objects_belong_to_captions_and_name_their_words() {
+fn lines_of_objects_belong_to_captions_and_have_their_phrases() {
     let files: HashMap<String, String> = files().into_iter().collect();
     for name in ["train", "valid", "test"] {
         let captions = files[&format!("{name}.tsv")].lines().skip(1);
@@ -288,12 +288,11 @@ fn lines_of_objects_belong_to_captions_and_name_their_words() {
             assert!(files.contains_key(picture));
             for object in line["objects"].as_array().expect("a list") {
                 for (caption, language) in [(english, "en"), (german, "de")] {
-                    let word = object[language].as_str().expect("a word");
-                    assert_eq!(
-                        caption.split(' ').filter(|it| *it == word).count(),
-                        1,
-                        "{caption}: {word}"
-                    );
+                    let phrase = object[language].as_str().expect("a phrase");
+                    let found = format!(" {caption} ")
+                        .matches(&format!(" {phrase} "))
+                        .count();
+                    assert_eq!(found, 1, "{caption}: {phrase}");
                 }
                 assert!(!object["boxes"].as_array().expect("a list").is_empty());
             }

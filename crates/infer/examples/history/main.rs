@@ -1,17 +1,19 @@
 //! Evaluates the runs of `scripts/history.sh`. Writes a table of the results between two markers of a
 //! page, and a plot of BLEU by source length to a separate file.
 
+mod page;
 mod part;
 mod plot;
 mod system;
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::{fs, io};
 
 use attend_cli::ComputeArgs;
 use clap::Parser;
 
+use page::{Table, thousands};
 use part::{Part, words};
 use system::System;
 
@@ -30,20 +32,20 @@ struct Cli {
     #[arg(long, required = true)]
     corpus: Vec<PathBuf>,
 
-    /// Page with the markers between which the table is written
+    /// Page with the markers between which the table is written. It keeps its rows of other systems
     #[arg(long)]
     page: PathBuf,
 
-    /// SVG file to write the plot to
+    /// SVG file to write the plot to; without it, none is drawn
     #[arg(long)]
-    plot: PathBuf,
+    plot: Option<PathBuf>,
 
     #[command(flatten)]
     compute: ComputeArgs,
 }
 
+/// Before the table.
 const BEGIN: &str = "<!-- begin: written by scripts/history.sh -->\n";
-const END: &str = "<!-- end -->\n";
 
 fn main() -> ExitCode {
     attend_cli::start_log("info");
@@ -68,8 +70,10 @@ fn run(cli: &Cli) -> std::result::Result<(), Box<dyn std::error::Error>> {
     }
     systems.sort_by_key(System::year_and_name);
     let page = fs::read_to_string(&cli.page)?;
-    fs::write(&cli.page, with_table(&page, &table(&systems, &parts))?)?;
-    fs::write(&cli.plot, plot::by_length(&systems, longest))?;
+    fs::write(&cli.page, table(&systems, &parts).write_to(&page, BEGIN)?)?;
+    if let Some(plot) = &cli.plot {
+        fs::write(plot, plot::by_length(&systems, longest))?;
+    }
     Ok(())
 }
 
@@ -83,14 +87,14 @@ fn longest(corpora: &[PathBuf]) -> attend_data::Result<usize> {
     Ok(longest)
 }
 
-fn table(systems: &[System], parts: &[Part]) -> String {
+fn table(systems: &[System], parts: &[Part]) -> Table {
     let mut heads = vec!["system".into(), "parameters".into(), "tokens/s".into()];
     heads.extend(parts.iter().map(|part| format!("BLEU, {}", part.name)));
     if let Some(Part { name, .. }) = parts.last() {
         heads.push(format!("words right, {name}"));
         heads.push(format!("length, {name}"));
     }
-    let mut text = row(&heads) + "|---|" + &"--:|".repeat(heads.len() - 1) + "\n";
+    let mut table = Table::new(&heads);
     for system in systems {
         let name = &system.name;
         let mut cells = vec![
@@ -109,13 +113,9 @@ fn table(systems: &[System], parts: &[Part]) -> String {
             cells.push(format!("{words}%"));
             cells.push(length.to_string());
         }
-        text += &row(&cells);
+        table.push(&cells);
     }
-    text
-}
-
-fn row(cells: &[String]) -> String {
-    format!("| {} |\n", cells.join(" | "))
+    table
 }
 
 /// The unigram precision in percent and the ratio of the translations' length to that of the references, from
@@ -124,33 +124,4 @@ fn words_and_length(verbose: &str) -> (&str, &str) {
     let words = verbose.split('/').next().unwrap_or_default();
     let length = verbose.split("ratio = ").nth(1).unwrap_or_default();
     (words, length.split(' ').next().unwrap_or_default())
-}
-
-/// The number with thousands separators.
-fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// The page with the table between its markers replaced.
-fn with_table(page: &str, table: &str) -> io::Result<String> {
-    let parts = page.split_once(BEGIN).and_then(|(before, rest)| {
-        let (_, after) = rest.split_once(END)?;
-        Some((before, after))
-    });
-    match parts {
-        Some((before, after)) => Ok(format!("{before}{BEGIN}\n{table}\n{END}{after}")),
-        None => Err(io::Error::other(format!(
-            "the page has no markers for the table: add a line {} and a line {}",
-            BEGIN.trim(),
-            END.trim()
-        ))),
-    }
 }

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use attend_data::{Tokenizer, TokenizerConfig, Tokenizers};
-use attend_infer::pointing::Mention;
+use attend_infer::pointing::{Mention, PointedWords};
 use attend_infer::{Aligner, DecodeConfig, Error, Scorer, Translation, Translator};
 use attend_model::{Kernels, ModelConfig, Vocabularies};
 use candle_core::Device;
@@ -484,13 +484,20 @@ fn a_mention_is_measured_at_the_step_that_predicts_it() {
         mention("tree", right),
         mention("boat", right),
         mention("dog", left),
+        mention("of a tree", left),
     ];
     let of = |mentions: &[Mention]| aligner.point(&picture, caption, mentions).unwrap();
     let found = of(&mentions);
     assert!(found[0].is_some() && found[1].is_none() && found[2].is_some() && found[3].is_none());
+    let within_noun = |pointed: &Option<PointedWords>| pointed.as_ref().unwrap().noun().within;
+    let phrase = found[4].as_ref().unwrap();
+    assert_eq!(
+        (phrase.words().len(), phrase.noun().within),
+        (3, within_noun(&found[0]))
+    );
     // Both halves together have all of the attention.
     let other = of(&mentions[1..2]);
-    let sum = found[0].unwrap().within + other[0].unwrap().within;
+    let sum = within_noun(&found[0]) + within_noun(&other[0]);
     assert!((sum - 1.0).abs() < 1e-5, "{sum}");
     let alignment = aligner.align(&picture, Some(caption)).unwrap();
     let maps: Vec<_> = alignment.maps.iter().collect();
@@ -501,7 +508,7 @@ fn a_mention_is_measured_at_the_step_that_predicts_it() {
         .filter(|i| i % columns < columns / 2)
         .map(|i| weights[tree][i])
         .sum();
-    assert!((f64::from(in_left) - found[0].unwrap().within).abs() < 1e-5);
+    assert!((f64::from(in_left) - within_noun(&found[0])).abs() < 1e-5);
     let error = aligner.align("no.png", Some(caption)).unwrap_err();
     assert!(matches!(error, Error::Line { .. }), "{error}");
 }

@@ -7,6 +7,7 @@ use attend_infer::{Bundle, DecodeConfig, Translator};
 use attend_model::Kernels;
 use candle_core::Device;
 
+use crate::pictures::captions;
 use crate::tiny::{Tiny, wait_for_step};
 
 /// The configs with their names.
@@ -22,7 +23,12 @@ fn systems() -> Vec<(String, PathBuf)> {
     systems
 }
 
-/// What makes a config small, by its family.
+/// Whether the sources of a config are pictures.
+fn reads_pictures(config: &str) -> bool {
+    config.contains("source_kind = \"pictures\"")
+}
+
+/// What makes a config small, by its family, and the corpus that is trained on.
 fn small(config: &str) -> Vec<&'static str> {
     let model: &[&str] = if config.contains("[model.recurrent]") {
         &["model.recurrent.d_embed=16", "model.recurrent.d_hidden=16"]
@@ -35,16 +41,37 @@ fn small(config: &str) -> Vec<&'static str> {
         ]
     } else if config.contains("[model.lstmn]") {
         &["model.lstmn.d_embed=16", "model.lstmn.d_hidden=16"]
+    } else if config.contains("[model.caption]") {
+        &[
+            "model.caption.picture.height=16",
+            "model.caption.picture.width=16",
+            "model.caption.recurrent.d_embed=16",
+            "model.caption.recurrent.d_hidden=16",
+        ]
     } else {
         &["model.transformer.d_model=16", "model.transformer.d_ff=24"]
     };
+    let data: &[&str] = if reads_pictures(config) {
+        &[
+            "data.train.path=train.tsv",
+            "data.valid.path=valid.tsv",
+            "data.test.path=valid.tsv",
+            "data.train.header=false",
+            "data.valid.header=false",
+            "data.test.header=false",
+            "data.batch_tokens=24",
+        ]
+    } else {
+        &[
+            "data.source=a",
+            "data.target=b",
+            "data.train=train",
+            "data.valid=valid",
+            "data.test=test",
+            "data.batch_tokens=60",
+        ]
+    };
     let rest = [
-        "data.source=a",
-        "data.target=b",
-        "data.train=train",
-        "data.valid=valid",
-        "data.test=test",
-        "data.batch_tokens=60",
         "data.tokenizer.vocab_size=60",
         "train.steps=14",
         "train.accumulate=2",
@@ -54,16 +81,21 @@ fn small(config: &str) -> Vec<&'static str> {
         "train.schedule.warmup=4",
         "decode.max_length=12",
     ];
-    [model, &rest].concat()
+    [model, data, &rest].concat()
 }
 
 #[test]
 fn every_system_resumes_to_the_same_bits_after_a_kill_and_translates_greedily_and_by_beam() {
-    let tiny = Tiny::new();
+    let (text, pictures) = (Tiny::new(), captions());
     let systems = systems();
-    assert!(systems.len() >= 12, "{systems:?}");
+    assert!(systems.len() >= 16, "{systems:?}");
     for (name, path) in systems {
         let config = fs::read_to_string(&path).unwrap();
+        let tiny = if reads_pictures(&config) {
+            &pictures
+        } else {
+            &text
+        };
         let changes = small(&config);
         let train = |out: &str, threads: &str| {
             let mut arguments = vec!["run".to_string(), path.display().to_string()];
@@ -91,11 +123,21 @@ fn every_system_resumes_to_the_same_bits_after_a_kill_and_translates_greedily_an
         assert_eq!(tiny.log(&whole), tiny.log(&broken), "{name}");
 
         let bundle = Bundle::open(&tiny.path(&whole), &Device::Cpu).unwrap();
-        let lines = [
-            "one two three",
-            "",
-            "eight seven six five four three two one",
-        ];
+        let lines = if reads_pictures(&config) {
+            let picture = |n| {
+                tiny.path(&format!("pictures/{n}.svg"))
+                    .display()
+                    .to_string()
+            };
+            [picture(1), String::new(), picture(2)]
+        } else {
+            [
+                "one two three",
+                "",
+                "eight seven six five four three two one",
+            ]
+            .map(String::from)
+        };
         for beam in [1, 4] {
             let decode = DecodeConfig {
                 beam,

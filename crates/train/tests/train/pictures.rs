@@ -38,7 +38,7 @@ samples = 0
 "#;
 
 /// Twelve pictures of a square, with two captions each, and two pictures to validate on.
-fn captions() -> Tiny {
+pub(crate) fn captions() -> Tiny {
     let tiny = Tiny::new();
     std::fs::create_dir(tiny.path("pictures")).unwrap();
     let mut corpora = [String::new(), String::new()];
