@@ -177,10 +177,16 @@ impl Tiny {
         let mut state: serde_json::Value = serde_json::from_slice(&state).unwrap();
         state["seconds"] = 0.into();
         state["unlogged"]["seconds"] = 0.into();
+        // A source that is not text has no tokenizer.
+        let joint = self.path(&format!("{run}/last/tokenizer.json")).exists();
         let files = [
             "model.safetensors",
             "optimizer.safetensors",
-            "tokenizer.json",
+            if joint {
+                "tokenizer.json"
+            } else {
+                "tokenizer.target.json"
+            },
         ];
         let mut outcome: Vec<_> = files.map(|f| self.read(&format!("{run}/last/{f}"))).into();
         outcome.push(state.to_string().into_bytes());

@@ -202,7 +202,16 @@ fn every_config_of_the_project_is_valid_and_its_files_are_there() {
                 one => vec![one],
             };
             for prefix in prefixes {
-                let file = workspace().join(format!("{}.en", prefix.as_str().unwrap()));
+                // A table, or a prefix of text. Scenes are drawn on first use.
+                let name = match prefix.get("path") {
+                    Some(table) => table.as_str().unwrap().to_string(),
+                    None => format!("{}.en", prefix.as_str().unwrap()),
+                };
+                let name = match name.strip_prefix("data/scenes/") {
+                    Some(_) => "data/scenes/README.md",
+                    None => &*name,
+                };
+                let file = workspace().join(name);
                 assert!(file.exists(), "{} names {}", path.display(), file.display());
             }
         }
