@@ -109,11 +109,11 @@ impl<'a> Scorer<'a> {
     /// One entry for each pair of token ids, in order. `</s>` is a token like others: the source and the target of
     /// a whole sentence end in it.
     pub fn score(&self, pairs: &[(Vec<u32>, Vec<u32>)]) -> Result<Vec<Scored>> {
-        let (sources, targets) = pairs.iter().cloned().unzip();
+        let (sources, targets): (_, Vec<_>) = pairs.iter().cloned().unzip();
         self.score_lines(&ReadLines::sentences(sources), &targets)
     }
 
-    fn score_lines(&self, sources: &ReadLines, targets: &Vec<Vec<u32>>) -> Result<Vec<Scored>> {
+    fn score_lines(&self, sources: &ReadLines, targets: &[Vec<u32>]) -> Result<Vec<Scored>> {
         for (index, target) in targets.iter().enumerate() {
             self.check(index, sources, target)?;
         }
