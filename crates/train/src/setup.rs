@@ -54,7 +54,7 @@ pub(crate) struct DataChanges {
 enum Initialization {
     Random,
     /// With those of another model, as far as they fit.
-    From(Init),
+    From(Box<Init>),
     /// With those of a checkpoint.
     Checkpoint(HashMap<String, Tensor>),
 }
@@ -63,7 +63,9 @@ impl Setup {
     /// Trains or reads the tokenizers, or takes those of `train.init`, and makes a new model.
     pub(crate) fn new(config: Config, corpora: &Corpora, compute: Compute) -> Result<Self> {
         let (tokenizers, init) = tokenizers(&config, corpora, &compute.device)?;
-        let initialization = init.map_or(Initialization::Random, Initialization::From);
+        let initialization = init.map_or(Initialization::Random, |init| {
+            Initialization::From(init.into())
+        });
         Self::make(config, corpora, tokenizers, compute, initialization)
     }
 
