@@ -36,6 +36,7 @@ pub struct SourceReader {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Content {
     /// `[height, width, channels]`.
+    #[cfg_attr(not(feature = "pictures"), allow(dead_code))]
     Picture(Vec<u8>),
     /// Rows, end to end.
     Rows(Vec<f32>),
