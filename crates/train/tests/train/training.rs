@@ -202,7 +202,8 @@ fn every_config_of_the_project_is_valid_and_its_files_are_there() {
                 one => vec![one],
             };
             for prefix in prefixes {
-                // A table, or a prefix of text. Scenes are drawn on first use.
+                // A table, or a prefix of text. Scenes are drawn on first use, and what is in `runs` is made by a
+                // command in the head of the config.
                 let name = match prefix.get("path") {
                     Some(table) => table.as_str().unwrap().to_string(),
                     None => format!("{}.en", prefix.as_str().unwrap()),
@@ -211,6 +212,10 @@ fn every_config_of_the_project_is_valid_and_its_files_are_there() {
                     Some(_) => "data/scenes/README.md",
                     None => &*name,
                 };
+                if name.starts_with("runs/") {
+                    assert!(text.contains("mkdir -p runs/"), "{}", path.display());
+                    continue;
+                }
                 let file = workspace().join(name);
                 assert!(file.exists(), "{} names {}", path.display(), file.display());
             }
