@@ -29,6 +29,9 @@ pub struct TokenizerConfig {
     pub min_frequency: u64,
     /// Whether text is converted to lower case. Translations are then in lower case too.
     pub lowercase: bool,
+    /// bpe and unigram: whether punctuation and symbols are never part of a token with letters or digits, so that "house"
+    /// is the same token in "house" and in "house,".
+    pub split_punctuation: bool,
     /// bpe: whether characters that are not in the vocabulary are split into bytes instead of becoming `<unk>`. 256 of
     /// the tokens are then bytes.
     pub byte_fallback: bool,
@@ -136,6 +139,7 @@ impl Default for TokenizerConfig {
             joint: true,
             min_frequency: 2,
             lowercase: false,
+            split_punctuation: true,
             byte_fallback: false,
             sample: 1_000_000,
             file: None,

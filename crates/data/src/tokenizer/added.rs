@@ -3,6 +3,7 @@
 use super::json::Json;
 use super::sentencepiece::SPACE;
 use super::spm::is_tag;
+use super::train::PUNCTUATION;
 use super::vocabulary::Vocabulary;
 use super::{Engine, PAD, Tokenizer, Tokenizers};
 use crate::{Error, Result};
@@ -179,8 +180,12 @@ impl Json {
         }
         if let Some(word) = words.first() {
             match &*kind {
+                "BPE" => {
+                    isolate(&mut parts, words, mark)?;
+                    parts["model"]["ignore_merges"] = true.into();
+                }
+                "Unigram" if splits_punctuation(&parts) => isolate(&mut parts, words, mark)?,
                 "Unigram" | "WordLevel" => {}
-                "BPE" => isolate(&mut parts, words, mark)?,
                 _ => {
                     return Err(refused(
                         word,
@@ -196,7 +201,7 @@ impl Json {
     }
 }
 
-/// Lets a BPE tokenizer split words from the text around them, and take whole what is in its vocabulary. That
+/// Lets a tokenizer split words from the text around them. BPE must then take whole what is in its vocabulary. That
 /// changes no other text: merges always lead from the characters of a token to the token.
 ///
 /// Tokens that are added to the library's tokenizer itself would not do: what follows such a token is a text of
@@ -209,19 +214,23 @@ fn isolate(parts: &mut Value, words: &[&str], mark: &str) -> Result<()> {
         mark.to_string()
     };
     let pattern = format!("{before}(?:{})(?!{LETTER})", escaped.join("|"));
-    let split = json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false});
-    let steps = match parts["pre_tokenizer"].take() {
-        Value::Null => vec![split],
+    let split = |pattern: String| json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false});
+    let mut steps = match parts["pre_tokenizer"].take() {
+        Value::Null => vec![],
         mut sequence if sequence["type"] == "Sequence" => {
             let steps = sequence["pretokenizers"].as_array_mut().map(std::mem::take);
-            steps
-                .unwrap_or_default()
-                .into_iter()
-                .chain([split])
-                .collect()
+            steps.unwrap_or_default()
         }
-        single => vec![single, split],
+        single => vec![single],
     };
+    // Punctuation would be split from the word before the word is looked for: one step looks for both.
+    match steps
+        .iter_mut()
+        .find_map(|step| Some((punctuation(step)?, step)))
+    {
+        Some((others, step)) => *step = split(format!("{pattern}|{others}")),
+        None => steps.push(split(pattern)),
+    }
     let known = |step: &Value| {
         ["Metaspace", "Split"]
             .iter()
@@ -232,8 +241,21 @@ fn isolate(parts: &mut Value, words: &[&str], mark: &str) -> Result<()> {
         return Err(refused(words.first().unwrap_or(&""), message));
     }
     parts["pre_tokenizer"] = json!({"type": "Sequence", "pretokenizers": steps});
-    parts["model"]["ignore_merges"] = true.into();
     Ok(())
+}
+
+/// Whether text is split around punctuation.
+fn splits_punctuation(parts: &Value) -> bool {
+    let steps = parts["pre_tokenizer"]["pretokenizers"].as_array();
+    let mut steps = steps.into_iter().flatten();
+    steps.any(|step| punctuation(step).is_some())
+}
+
+/// The pattern of a step that splits around punctuation.
+fn punctuation(step: &Value) -> Option<String> {
+    let pattern = step["pattern"]["Regex"].as_str()?;
+    let splits = pattern == PUNCTUATION || pattern.ends_with(&format!("|{PUNCTUATION}"));
+    splits.then(|| pattern.to_string())
 }
 
 /// A regular expression that matches this text. Only what has a meaning is escaped: `\<` and `\>` would be the ends of

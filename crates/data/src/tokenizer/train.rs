@@ -24,6 +24,9 @@ const SPECIALS: usize = 3; // </s>, <unk>, <pad>
 /// Characters of a word that a tokenizer is trained on.
 const MAX_WORD: usize = 256;
 pub(super) const SPACE: char = '▁'; // replaces a space in tokens (Metaspace)
+/// Neighbouring characters that are not part of words, and the space before them. Letters, digits, marks on them, and
+/// invisible characters that join or separate letters are.
+pub(super) const PUNCTUATION: &str = r"▁?[^\p{L}\p{M}\p{N}\p{Cf}▁]+";
 
 impl Tokenizer {
     /// Trains a tokenizer on these lines. `</s>` has id 0, `<unk>` has id 1, and `<pad>` has the last.
@@ -117,7 +120,7 @@ fn subwords<'a>(
 ) -> tokenizers::Result<tokenizers::Tokenizer> {
     let mut inner = tokenizers::Tokenizer::new(model);
     inner.with_normalizer(Some(tidy(config.lowercase)?))?;
-    inner.with_pre_tokenizer(Some(pieces()?));
+    inner.with_pre_tokenizer(Some(pieces(config.split_punctuation)?));
     inner.with_decoder(Some(Metaspace::default()));
     inner.train(&mut trainer.into(), lines.map(split_long_words))?;
     Ok(inner)
@@ -162,11 +165,16 @@ pub(super) fn tidy(lowercase: bool) -> tokenizers::Result<NormalizerWrapper> {
 }
 
 /// Splits before every space, which is replaced by `▁`, and around every `<`, so that no token of the
-/// text is a special token.
-pub(super) fn pieces() -> tokenizers::Result<PreTokenizerWrapper> {
-    let less_than = SplitPattern::String("<".into());
-    let split = Split::new(less_than, SplitDelimiterBehavior::Isolated, false)?;
-    let steps: Vec<PreTokenizerWrapper> = vec![Metaspace::default().into(), split.into()];
+/// text is a special token; and around [`PUNCTUATION`], if asked to.
+pub(super) fn pieces(split_punctuation: bool) -> tokenizers::Result<PreTokenizerWrapper> {
+    let isolated = |pattern| Split::new(pattern, SplitDelimiterBehavior::Isolated, false);
+    let mut steps: Vec<PreTokenizerWrapper> = vec![
+        Metaspace::default().into(),
+        isolated(SplitPattern::String("<".into()))?.into(),
+    ];
+    if split_punctuation {
+        steps.push(isolated(SplitPattern::Regex(PUNCTUATION.into()))?.into());
+    }
     Ok(PreTokenizers::new(steps).into())
 }
 

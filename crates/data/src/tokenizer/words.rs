@@ -69,14 +69,14 @@ fn strip_tags<'a>(line: &'a str, tags: &Tags) -> Option<&'a str> {
 pub(super) fn separable(inner: &tokenizers::Tokenizer) -> Option<Tags> {
     let normalizer = value(inner.get_normalizer());
     let mut pre_tokenizer = value(inner.get_pre_tokenizer());
-    // What splits added words from the text around them sees one word at a time.
+    // What splits punctuation and added words from the text around them sees one word at a time.
     if let Some(steps) = pre_tokenizer["pretokenizers"].as_array_mut()
         && steps.iter().skip(2).all(|step| step["type"] == "Split")
     {
         steps.truncate(2);
     }
     let tidy = |lowercase| train::tidy(lowercase).is_ok_and(|tidy| value(tidy) == normalizer);
-    let subwords = train::pieces().is_ok_and(|pieces| value(pieces) == pre_tokenizer)
+    let subwords = train::pieces(false).is_ok_and(|pieces| value(pieces) == pre_tokenizer)
         && (tidy(false) || tidy(true));
     let words = pre_tokenizer == json!({"type": "WhitespaceSplit"})
         && (normalizer.is_null() || normalizer == json!({"type": "Lowercase"}));

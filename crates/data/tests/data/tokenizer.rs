@@ -199,6 +199,52 @@ fn text_cannot_inject_special_tokens() {
 }
 
 #[test]
+fn a_word_is_the_same_tokens_beside_punctuation() {
+    let lines = [
+        "the house, the house. (the house) \"the house\" the house-boat",
+        "or a box, an y-axis",
+    ];
+    let lines = lines.repeat(20);
+    for kind in [TokenizerKind::Bpe, TokenizerKind::Unigram] {
+        let config = TokenizerConfig {
+            vocab_size: 120,
+            ..config(kind)
+        };
+        let tokenizer = train(&config, &lines);
+        let word = tokenizer.encode("house").unwrap();
+        let word = &word[..word.len() - 1];
+        for line in ["the house, or", "a house.", "house-boat", "house)"] {
+            let ids = tokenizer.encode(line).unwrap();
+            let found = ids.windows(word.len()).any(|ids| ids == word);
+            assert!(found, "{kind:?} {line}");
+            assert_eq!(round_trip(&tokenizer, line), line);
+        }
+        let joined = TokenizerConfig {
+            split_punctuation: false,
+            ..config.clone()
+        };
+        let tokenizer = train(&joined, &["house. house."].repeat(20));
+        if kind == TokenizerKind::Bpe {
+            assert_eq!(tokenizer.encode("house.").unwrap().len(), 2);
+        }
+        // Words with punctuation can be added to both.
+        for config in [&config, &joined] {
+            let both = Tokenizers::Joint(train(config, &lines));
+            let added = both.with_added(&["x-ray".into()]).unwrap();
+            let tokenizer = added.target();
+            assert_eq!(tokenizer.encode("x-ray").unwrap().len(), 2, "{kind:?}");
+            let ids = tokenizer.encode("the x-ray, the house.").unwrap();
+            assert!(ids.contains(&tokenizer.id("▁x-ray").unwrap()), "{kind:?}");
+            let again = added.with_added(&["y-ray".into()]).unwrap();
+            for word in ["x-ray", "y-ray"] {
+                assert_eq!(again.target().encode(word).unwrap().len(), 2, "{word}");
+            }
+            assert_eq!(round_trip(again.target(), "an x-ray."), "an x-ray.");
+        }
+    }
+}
+
+#[test]
 fn decoding_skips_eos_and_pad_and_shows_unk() {
     let tokenizer = train(&config(TokenizerKind::Bpe), &corpus().source);
     let (eos, pad) = (tokenizer.eos(), tokenizer.pad());

@@ -19,7 +19,7 @@ const TRAINED: &str = "tokenizers that are trained, and train.init or data.token
 
 /// Every conditional key; one with two conditions is here twice. Keys that are refused by the model's own
 /// check, such as `model.recurrent.attention.window`, are not here.
-const CONDITIONAL: [Conditional; 11] = [
+const CONDITIONAL: [Conditional; 13] = [
     Conditional {
         key: "data.tokenizer.kind",
         has_effect: trains_tokenizers,
@@ -54,6 +54,19 @@ const CONDITIONAL: [Conditional; 11] = [
         key: "data.tokenizer.lowercase",
         has_effect: trains_tokenizers,
         belongs_to: TRAINED,
+    },
+    Conditional {
+        key: "data.tokenizer.split_punctuation",
+        has_effect: trains_tokenizers,
+        belongs_to: TRAINED,
+    },
+    Conditional {
+        key: "data.tokenizer.split_punctuation",
+        has_effect: |config| {
+            let kind = config.data.tokenizer.kind;
+            matches!(kind, TokenizerKind::Bpe | TokenizerKind::Unigram)
+        },
+        belongs_to: "kind = \"bpe\" or \"unigram\"",
     },
     Conditional {
         key: "data.tokenizer.byte_fallback",
@@ -159,6 +172,7 @@ mod tests {
         let configs = [
             config("", "kind = \"linear\""),
             config("kind = \"unigram\"", ""),
+            config("kind = \"word\"", ""),
             config("file = \"t.json\"", "kind = \"constant\""),
             Config {
                 data: attend_data::DataConfig {
@@ -205,6 +219,7 @@ mod tests {
             "joint",
             "min_frequency",
             "lowercase",
+            "split_punctuation",
             "byte_fallback",
             "\nsample = ",
             "minimum",
