@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# All checks that must pass before a change is merged: format, lints, tests, a training run and a
-# preparation of data that are killed, short runs of the benchmarks and of scripts/history.sh, and the quickstart.
+# All checks that must pass before a change is merged: format, lints, tests, trainings of several ranks if there is
+# MPI, a training run and a preparation of data that are killed, short runs of the benchmarks and of
+# scripts/history.sh, and the quickstart.
 # `scripts/check.sh --fast` skips the quickstart.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,6 +12,7 @@ step cargo fmt --all --check
 step cargo clippy --release --workspace --all-targets --features attend-train/full -- -D warnings
 step cargo test --release --workspace --features attend-train/full
 step scripts/check-exchange.sh
+step scripts/check-mpi.sh
 step scripts/torture/kill.sh 8
 step scripts/torture/prepare.sh 5
 if command -v python3 >/dev/null; then # the benchmarks that need only Python

@@ -6,11 +6,16 @@ Reads the batches. Then, for each number N on standard input, runs N steps and p
 each. Batches are padded to their longest sentence. WEIGHTS is a safetensors file with Attend's parameter
 names. If it is given, training starts from those weights, without dropout, with packed input to recurrent
 encoders, and without the padding class in the output, so that losses can be compared with Attend's.
+
+If RANKS is set to more than 1, so many processes of one thread each share every batch, with DistributedDataParallel
+over gloo. The number of sentences must be a multiple of it, and all must have one length.
 """
 
 import json
 import math
+import os
 import resource
+import socket
 import sys
 import time
 import warnings
@@ -106,7 +111,46 @@ def load(model, weights):
     model.load_state_dict(state)
 
 
+def distributed(rank, ranks, port, work):
+    """Runs work(rank, ranks) as one of several processes."""
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", rank=rank, world_size=ranks)
+    try:
+        work(rank, ranks)
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def counts(rank, ranks):
+    """The numbers that the first rank reads, on all ranks."""
+    while True:
+        line = (sys.stdin.readline() or "0") if rank == 0 else "0"
+        count = torch.tensor([int(line)])
+        if ranks > 1:
+            torch.distributed.broadcast(count, 0)
+        if count.item() == 0:
+            return
+        yield count.item()
+
+
 def main():
+    ranks = int(os.environ.get("RANKS", 1))
+    if ranks == 1:
+        return work(0, 1)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    context = torch.multiprocessing.get_context("spawn")
+    others = [context.Process(target=distributed, args=(rank, ranks, port, work)) for rank in range(1, ranks)]
+    for other in others:
+        other.start()
+    distributed(0, ranks, port, work)
+    for other in others:
+        other.join()
+
+
+def work(rank, ranks):
     shape, vocabulary, batches, *weights = sys.argv[1:]
     vocabulary = int(vocabulary)
     torch.manual_seed(1)
@@ -129,18 +173,25 @@ def main():
     batches = [prepare(line, vocabulary - 1) for line in open(batches)]
     if caption:
         batches = [(pytorch_caption.pictures(source), *rest) for source, *rest in batches]
-    print(json.dumps({"parameters": sum(p.numel() for p in parameters)}), flush=True)
+    output = model
+    if ranks > 1:
+        model = nn.parallel.DistributedDataParallel(model)
+        batches = [(*(part.chunk(ranks)[rank] for part in batch), ragged) for *batch, ragged in batches]
+    if rank == 0:
+        print(json.dumps({"parameters": sum(p.numel() for p in parameters)}), flush=True)
     done = 0
-    for line in sys.stdin:
+    for count in counts(rank, ranks):
         report = {"milliseconds": [], "loss": [], "norm": []}
-        for _ in range(int(line)):
+        for _ in range(count):
             source, inputs, labels, ragged = batches[done % len(batches)]
+            if ranks > 1:
+                torch.distributed.barrier()
             start = time.perf_counter()
             penalty = 0.0
             if caption:
                 hidden, attention = model(source, inputs)
                 # Attend's loss is a sum over all words, and so is its penalty; both are then divided by the words.
-                penalty = model.penalty(attention) / labels.numel()
+                penalty = output.penalty(attention) / labels.numel()
             else:
                 hidden = model(source, inputs, ragged)
             if recurrent and ragged:
@@ -148,7 +199,7 @@ def main():
                 hidden, labels = hidden[real], labels[real]
             else:
                 hidden, labels = hidden.flatten(0, 1), labels.flatten()
-            logits = F.linear(hidden, model.output[:words] if weights else model.output)
+            logits = F.linear(hidden, output.output[:words] if weights else output.output)
             loss = F.cross_entropy(
                 logits, labels, ignore_index=vocabulary - 1, label_smoothing=0.1
             )
@@ -164,8 +215,12 @@ def main():
             report["norm"].append(norm.item())
             report["milliseconds"].append(1e3 * (time.perf_counter() - start))
             done += 1
-        report["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        print(json.dumps(report), flush=True)
+        peak = torch.tensor([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024])
+        if ranks > 1:
+            torch.distributed.all_reduce(peak)
+        report["peak"] = peak.item()
+        if rank == 0:
+            print(json.dumps(report), flush=True)
 
 
 if __name__ == "__main__":

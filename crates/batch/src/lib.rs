@@ -5,10 +5,12 @@
 
 mod packed;
 mod pictures;
+mod row_numbers;
 mod segments;
 mod source;
 
 pub use packed::Packed;
 pub use pictures::{PictureShape, Pictures};
+pub use row_numbers::RowNumbers;
 pub use segments::Segments;
 pub use source::{Features, Source, SourceShape};

@@ -39,9 +39,13 @@ impl Packed {
         self.segments.ranges().map(|range| &self.ids[range])
     }
 
-    /// Some of the sentences, in their order.
+    /// Some of the sentences, in their order. They know their places in the batch.
     pub fn part(&self, sentences: Range<usize>) -> Self {
-        Self::of_sentences(sentences.map(|index| self.sentence(index)))
+        let ids = sentences.clone().flat_map(|index| self.sentence(index));
+        Self {
+            ids: ids.copied().collect(),
+            segments: self.segments.select(sentences),
+        }
     }
 
     /// What a decoder reads to predict these sentences: each shifted right by one, `start` in front.

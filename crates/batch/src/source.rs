@@ -85,23 +85,29 @@ impl Source {
         }
     }
 
-    /// Some of the sequences, in their order.
+    /// Some of the sequences, in their order. They know their places in the batch.
     pub fn part(&self, sequences: Range<usize>) -> Self {
         match self {
             Source::Tokens(tokens) => Source::Tokens(tokens.part(sequences)),
             Source::Pictures(pictures) => {
                 let size = pictures.shape.values();
                 let values = &pictures.values[sequences.start * size..sequences.end * size];
-                Source::Pictures(Pictures::new(values.to_vec(), pictures.shape))
+                Source::Pictures(Pictures {
+                    values: values.to_vec(),
+                    shape: pictures.shape,
+                    segments: pictures.segments.select(sequences),
+                })
             }
             Source::Features(features) => {
-                let lengths = features.segments.lengths()[sequences.clone()].iter();
-                let ranges = sequences.map(|i| features.segments.range(i));
+                let ranges = sequences.clone().map(|i| features.segments.range(i));
                 let rows = ranges.flat_map(|rows| {
                     features.values[rows.start * features.width..rows.end * features.width].iter()
                 });
-                let values = rows.copied().collect();
-                Source::Features(Features::new(values, features.width, lengths.copied()))
+                Source::Features(Features {
+                    values: rows.copied().collect(),
+                    width: features.width,
+                    segments: features.segments.select(sequences),
+                })
             }
         }
     }
@@ -120,12 +126,17 @@ mod tests {
     #[test]
     fn a_part_holds_the_sequences_asked_for() {
         let tokens = Source::from(Packed::of_sentences([vec![1, 2], vec![3], vec![4, 5, 6]]));
-        let part = Source::from(Packed::of_sentences([vec![3], vec![4, 5, 6]]));
-        assert_eq!(tokens.part(1..3), part);
+        let Source::Tokens(part) = tokens.part(1..3) else {
+            panic!("a part of tokens is tokens")
+        };
+        assert_eq!(part.iter().collect::<Vec<_>>(), [&[3][..], &[4, 5, 6]]);
+        assert_eq!(part.segments.place(0), 1);
         let values: Vec<f32> = (0..12).map(|x| x as f32).collect();
         let features = Source::Features(Features::new(values.clone(), 2, [2, 1, 3]));
-        let part = Source::Features(Features::new(vec![4.0, 5.0], 2, [1]));
-        assert_eq!(features.part(1..2), part);
+        let Source::Features(part) = features.part(1..2) else {
+            panic!("a part of features is features")
+        };
+        assert_eq!((part.values, part.segments.place(0)), (vec![4.0, 5.0], 1));
         assert_eq!(features.part(0..3), features);
         let shape = PictureShape {
             height: 2,
@@ -133,8 +144,11 @@ mod tests {
             channels: 1,
         };
         let pictures = Source::Pictures(Pictures::new(values, shape));
-        let part = Source::Pictures(Pictures::new(vec![4.0, 5.0, 6.0, 7.0], shape));
-        assert_eq!(pictures.part(1..2), part);
+        let Source::Pictures(part) = pictures.part(1..2) else {
+            panic!("a part of pictures is pictures")
+        };
+        let values = vec![4.0, 5.0, 6.0, 7.0];
+        assert_eq!((part.values, part.segments.place(0)), (values, 1));
         assert_eq!(pictures.segments().count(), 3);
     }
 }

@@ -13,8 +13,8 @@ type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Computing")]
 pub struct ComputeArgs {
-    /// Where to compute: `auto` (CUDA or Metal if there is one, else the CPU), `cpu`, `cuda`,
-    /// `cuda:N` (the Nth GPU, counted from 0) or `metal`
+    /// Where to compute: `auto` (CUDA or Metal if there is one, else the CPU), `cpu`, `cuda` (the first GPU, or one for
+    /// each rank of a machine), `cuda:N` (the Nth GPU, counted from 0) or `metal`
     #[arg(long, value_name = "DEVICE", default_value_t = DeviceArg::Auto)]
     pub device: DeviceArg,
 
@@ -34,7 +34,8 @@ pub enum DeviceArg {
     #[default]
     Auto,
     Cpu,
-    Cuda(usize),
+    /// The GPU with this number, or that of this rank.
+    Cuda(Option<usize>),
     Metal,
 }
 
@@ -78,10 +79,23 @@ impl DeviceArg {
             Self::Cpu => Ok(Device::Cpu),
             Self::Cuda(_) if !cfg!(feature = "cuda") => Err(without("CUDA", "cuda")),
             Self::Metal if !cfg!(feature = "metal") => Err(without("Metal", "metal")),
-            Self::Cuda(index) => Device::new_cuda(index).map_err(|e| unavailable(self, &e)),
+            Self::Cuda(index) => {
+                Device::new_cuda(index.unwrap_or_else(own_gpu)).map_err(|e| unavailable(self, &e))
+            }
             Self::Metal => Device::new_metal(0).map_err(|e| unavailable(self, &e)),
         }
     }
+}
+
+/// The number of the GPU of this rank among those that it sees.
+fn own_gpu() -> usize {
+    let rank = attend_comm::local_rank().unwrap_or(0);
+    #[cfg(feature = "cuda")]
+    if let Ok(count @ 1..) = candle_core::cuda_backend::cudarc::driver::CudaContext::device_count()
+    {
+        return rank % count as usize;
+    }
+    rank
 }
 
 /// A version of the kernels that `ATTEND_ISA` asks for and that cannot run is an error, never replaced.
@@ -96,7 +110,7 @@ fn check_isa() -> Result<()> {
 
 fn automatic() -> Device {
     let candidates = [
-        (cfg!(feature = "cuda"), DeviceArg::Cuda(0)),
+        (cfg!(feature = "cuda"), DeviceArg::Cuda(None)),
         (cfg!(feature = "metal"), DeviceArg::Metal),
     ];
     for (built_in, candidate) in candidates {
@@ -130,12 +144,12 @@ impl FromStr for DeviceArg {
         match text {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::Cuda(0)),
+            "cuda" => Ok(Self::Cuda(None)),
             "metal" => Ok(Self::Metal),
             _ => text
                 .strip_prefix("cuda:")
                 .and_then(|index| index.parse().ok())
-                .map(Self::Cuda)
+                .map(|index| Self::Cuda(Some(index)))
                 .ok_or_else(|| "expected auto, cpu, cuda, cuda:N or metal".into()),
         }
     }
@@ -146,7 +160,8 @@ impl fmt::Display for DeviceArg {
         match self {
             Self::Auto => f.write_str("auto"),
             Self::Cpu => f.write_str("cpu"),
-            Self::Cuda(index) => write!(f, "cuda:{index}"),
+            Self::Cuda(None) => f.write_str("cuda"),
+            Self::Cuda(Some(index)) => write!(f, "cuda:{index}"),
             Self::Metal => f.write_str("metal"),
         }
     }
@@ -161,8 +176,8 @@ mod tests {
         for (text, device, printed) in [
             ("auto", DeviceArg::Auto, "auto"),
             ("cpu", DeviceArg::Cpu, "cpu"),
-            ("cuda", DeviceArg::Cuda(0), "cuda:0"),
-            ("cuda:3", DeviceArg::Cuda(3), "cuda:3"),
+            ("cuda", DeviceArg::Cuda(None), "cuda"),
+            ("cuda:3", DeviceArg::Cuda(Some(3)), "cuda:3"),
             ("metal", DeviceArg::Metal, "metal"),
         ] {
             assert_eq!(text.parse(), Ok(device));
@@ -176,7 +191,7 @@ mod tests {
     #[test]
     fn a_device_that_was_not_built_in_is_an_error_and_auto_falls_back() {
         if !cfg!(feature = "cuda") {
-            let error = DeviceArg::Cuda(0).open().unwrap_err();
+            let error = DeviceArg::Cuda(None).open().unwrap_err();
             assert_eq!(error.to_string(), "this build has no CUDA");
             assert!(error.hint.contains("--features cuda"));
         }

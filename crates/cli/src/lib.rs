@@ -17,5 +17,5 @@ pub use log::start_log;
 pub use process::release_memory;
 pub use progress::Bars;
 pub use shell::{CompletionsArgs, ManArgs};
-pub use terminal::{Bar, bar, print_line};
+pub use terminal::{Bar, bar, print_line, set_rank};
 pub use version::VERSION;

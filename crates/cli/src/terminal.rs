@@ -1,7 +1,7 @@
 //! What people see on stderr: progress bars if it is a terminal, and lines that do not disturb them.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -74,6 +74,23 @@ impl Drop for Bar {
     }
 }
 
+/// The number of this process among those that compute together.
+static RANK: OnceLock<usize> = OnceLock::new();
+
+/// Says that this is one of several processes that compute together. Only the first one prints; the others print their
+/// errors, with their number.
+pub fn set_rank(rank: usize) {
+    let _ = RANK.set(rank); // a second call changes nothing
+    if rank > 0 {
+        BARS.set_draw_target(ProgressDrawTarget::hidden());
+    }
+}
+
+/// The number of this process, if it is not the first of those that compute together.
+pub(crate) fn other_rank() -> Option<usize> {
+    RANK.get().copied().filter(|&rank| rank > 0)
+}
+
 /// Prints a line to stderr, above the bars.
 pub fn print_line(line: &str) {
     // In one piece, or a bar would be drawn before the end of the line. If stderr is closed, there is nobody
@@ -86,6 +103,9 @@ pub(crate) struct LineWriter;
 
 impl Write for LineWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if other_rank().is_some() {
+            return Ok(bytes.len());
+        }
         BARS.suspend(|| io::stderr().write_all(bytes))?;
         Ok(bytes.len())
     }

@@ -1,3 +1,5 @@
+use serde::{Deserialize, Serialize};
+
 use crate::metrics::{Score, bleu, chrf};
 use crate::{Result, Translator};
 
@@ -13,7 +15,7 @@ pub struct Evaluation {
 }
 
 /// The best translation of every line of a text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hypotheses {
     pub lines: Vec<String>,
     /// The length of every source line in tokens, `</s>` included.
@@ -32,6 +34,35 @@ impl Hypotheses {
             source_tokens,
         })
     }
+
+    /// Those of parts of a text, in their order.
+    pub fn join(parts: impl IntoIterator<Item = Self>) -> Self {
+        let (mut lines, mut source_tokens) = (Vec::new(), Vec::new());
+        for part in parts {
+            lines.extend(part.lines);
+            source_tokens.extend(part.source_tokens);
+        }
+        Self {
+            lines,
+            source_tokens,
+        }
+    }
+}
+
+impl Evaluation {
+    /// Scores translations against `references`, line by line.
+    pub fn of(hypotheses: Hypotheses, references: &[impl AsRef<str>]) -> Result<Self> {
+        let Hypotheses {
+            lines: hypotheses,
+            source_tokens,
+        } = hypotheses;
+        Ok(Self {
+            bleu: bleu(&hypotheses, references)?,
+            chrf: chrf(&hypotheses, references)?,
+            hypotheses,
+            source_tokens,
+        })
+    }
 }
 
 /// Translates `source` and scores the translations against `references`, line by line.
@@ -40,14 +71,5 @@ pub fn evaluate(
     source: &[impl AsRef<str> + Sync],
     references: &[impl AsRef<str>],
 ) -> Result<Evaluation> {
-    let Hypotheses {
-        lines: hypotheses,
-        source_tokens,
-    } = Hypotheses::of(translator, source)?;
-    Ok(Evaluation {
-        bleu: bleu(&hypotheses, references)?,
-        chrf: chrf(&hypotheses, references)?,
-        hypotheses,
-        source_tokens,
-    })
+    Evaluation::of(Hypotheses::of(translator, source)?, references)
 }

@@ -64,10 +64,12 @@ fn main() -> ExitCode {
 /// How to fix it, where that is known.
 fn hint(error: &anyhow::Error) -> Option<String> {
     let of_cli = error.downcast_ref::<attend_cli::Error>();
+    let of_comm = error.downcast_ref::<attend_comm::Error>();
     let of_data = error.downcast_ref::<attend_data::Error>();
     let ours = error.downcast_ref::<Error>();
     of_cli
         .map(|error| error.hint.clone())
+        .or_else(|| of_comm?.hint())
         .or_else(|| of_data?.hint())
         .or_else(|| ours?.hint())
 }

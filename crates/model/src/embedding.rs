@@ -2,7 +2,7 @@
 
 use attend_batch::{Packed, Source};
 use attend_config::ConfigError;
-use attend_ops::{DropoutSite, Linear, Pass, Weight, embed};
+use attend_ops::{EmbeddingDropout, Linear, Pass, Weight, embed};
 use candle_core::{DType, Device, Result, Tensor, bail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -118,7 +118,7 @@ pub(crate) fn tokens(source: &Source) -> Result<&Packed> {
 pub(crate) fn embed_words(
     table: &Weight,
     ids: &[u32],
-    drop: DropoutSite,
+    drop: &EmbeddingDropout,
     pass: &Pass,
 ) -> Result<Tensor> {
     let (_, e) = table.dims2()?;
@@ -128,7 +128,7 @@ pub(crate) fn embed_words(
     };
     let nowhere = Tensor::zeros((1, e), DType::F32, device)?;
     let positions = vec![0; ids.len()];
-    embed(table, ids, &nowhere, &positions, drop.of(pass), pass)
+    embed(table, ids, &nowhere, &positions, drop, pass)
 }
 
 impl Tie {

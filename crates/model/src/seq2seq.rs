@@ -9,7 +9,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use attend_batch::{Packed, Segments, Source, SourceShape};
-use attend_ops::{Kernels, Linear, Loss, Pass, cross_entropy};
+use attend_ops::{
+    Consistency, Kernels, Linear, Loss, Pass, consistent_cross_entropy, cross_entropy,
+};
 use candle_core::{Result, Tensor, bail};
 
 use crate::Weights;
@@ -65,6 +67,38 @@ pub trait Train: Encode {
             }
             _ => Ok(loss),
         }
+    }
+
+    /// The loss of two passes over the same batch that are to predict alike. The penalties of both are weighted as
+    /// their cross-entropies are. For training.
+    fn consistent_loss(
+        &self,
+        [first, second]: [&Output; 2],
+        target: &Packed,
+        smoothing: f32,
+        consistency: Consistency,
+        pass: &Pass,
+    ) -> Result<Loss> {
+        let (output, ids) = (self.output(), &target.ids);
+        let hidden = [&first.hidden, &second.hidden];
+        let (loss, losses_of_second) =
+            consistent_cross_entropy(hidden, output, ids, smoothing, consistency, pass)?;
+        let losses = [&loss.each, &losses_of_second];
+        let passes = [first, second].into_iter().zip(losses);
+        let mut extra: Option<Tensor> = None;
+        for ((output, losses), weight) in passes.zip(consistency.losses) {
+            if let Some(penalty) = output.penalty.as_ref().filter(|_| weight > 0.0) {
+                let penalty = (penalty.of(losses, &target.segments)? * f64::from(weight))?;
+                extra = Some(match extra {
+                    Some(sum) => (sum + penalty)?,
+                    None => penalty,
+                });
+            }
+        }
+        Ok(match extra {
+            Some(extra) => loss.with(extra),
+            None => loss,
+        })
     }
 }
 

@@ -165,6 +165,16 @@ impl<'a> Init<'a> {
         Weights(self.weights)
     }
 
+    /// The parameters so far of a part of the model, whose names begin with the part's.
+    pub(crate) fn params_of(&self, part: &str) -> Vec<Param> {
+        let prefix = format!("{part}.");
+        let weights = self.weights.values();
+        let params = weights.filter_map(|weight| weight.param().cloned());
+        params
+            .filter(|param| param.name().starts_with(&prefix))
+            .collect()
+    }
+
     fn add(
         &mut self,
         name: String,

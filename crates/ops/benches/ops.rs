@@ -8,8 +8,8 @@ use attend_batch::Segments;
 use attend_ops::random::{self, Key};
 use attend_ops::{
     Activation, Adam, AttendedStates, Body, Cell, Direction, DropoutSite, FeedForward, Kernels,
-    LayerNorm, Linear, Mask, MultiHead, NormPlacement, Param, Pass, Residual, Shared, Site,
-    Sublayer, Weight, add_norm, attention, cell, clip_factor, cross_entropy, embed, linear,
+    LayerNorm, Linear, Mask, Moments, MultiHead, NormPlacement, Param, Pass, Residual, Shared,
+    Site, Sublayer, Weight, add_norm, attention, cell, clip_factor, cross_entropy, embed, linear,
     linear_activated, norm_of_all, on_pool, recurrence, self_attention, stack,
 };
 use candle_core::{Device, Result, Shape, Tensor, Var};
@@ -68,15 +68,16 @@ fn layers(c: &mut Criterion) {
     let x = input("x", (TOKENS, D));
     let (a, b) = (layer("a", D_FF, D), layer("b", D, D));
     let drop = DropoutSite::new(0.1, "drop");
+    let sentences = Segments::packed([LENGTH; SENTENCES]);
     both_ways(c, "linear", |pass| linear(&x, &[&b, &b, &b], pass));
     for activation in [Activation::Relu, Activation::Gelu, Activation::Swish] {
         both_ways(c, &format!("linear-{activation:?}"), |pass| {
-            linear_activated(&x, &a, activation, drop.of(pass), pass)
+            linear_activated(&x, &a, activation, &drop.of_rows(&sentences, pass), pass)
         });
     }
     let (z, norm) = (input("z", (TOKENS, D)), norm());
     both_ways(c, "add-norm", |pass| {
-        add_norm(&x, &z, drop.of(pass), &norm, pass)
+        add_norm(&x, &z, &drop.of_rows(&sentences, pass), &norm, pass)
     });
 }
 
@@ -166,11 +167,19 @@ fn ends(c: &mut Criterion) {
     let ids: Vec<u32> = (0..TOKENS as u32)
         .map(|i| i * 37 % (WORDS as u32 - 1))
         .collect();
-    let positions = Segments::packed([LENGTH; SENTENCES]).positions();
+    let sentences = Segments::packed([LENGTH; SENTENCES]);
+    let positions = sentences.positions();
     let places = tensor("places", (LENGTH, D));
     let drop = DropoutSite::new(0.1, "drop");
     both_ways(c, "embed", |pass| {
-        embed(&table, &ids, &places, &positions, drop.of(pass), pass)
+        embed(
+            &table,
+            &ids,
+            &places,
+            &positions,
+            &drop.of_embeddings(&sentences, pass),
+            pass,
+        )
     });
     let hidden = input("hidden", (TOKENS, D));
     let output = Linear {
@@ -193,8 +202,7 @@ fn ends(c: &mut Criterion) {
 fn optimizer(c: &mut Criterion) {
     let p = weight("p", (D_FF, D));
     let gradient = tensor("gradient", (D_FF, D));
-    let moment = || Var::from_tensor(&p.value().zeros_like().unwrap()).unwrap();
-    let (m, v) = (moment(), moment());
+    let moments = Moments::zeros(D_FF * D, gradient.device()).unwrap();
     let mut group = c.benchmark_group("clip-adam");
     group.sample_size(10);
     for kernels in Kernels::ALL {
@@ -209,7 +217,8 @@ fn optimizer(c: &mut Criterion) {
                 step: 10,
                 clip: clip_factor(norm, Some(1.0)),
             };
-            adam.update(p.param().expect("trainable"), &gradient, &m, &v, kernels)
+            let param = p.param().expect("trainable");
+            adam.update(param, &gradient, 0..D_FF * D, &moments, kernels)
         };
         group.bench_function(format!("{kernels:?}"), |b| {
             b.iter(|| on_pool(step).unwrap())

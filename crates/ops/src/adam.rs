@@ -1,7 +1,9 @@
 //! The optimizer's arithmetic: Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and
 //! Hutter 2019), the norm of all gradients, and the moving average of parameters.
 
-use candle_core::{DType, Result, Tensor, Var};
+use std::ops::Range;
+
+use candle_core::{DType, Device, Result, Tensor, Var};
 use rayon::prelude::*;
 
 use crate::Param;
@@ -27,22 +29,44 @@ pub struct Adam {
     pub clip: f64,
 }
 
+/// The moments of some elements of a parameter, `[elements]` each.
+#[derive(Debug)]
+pub struct Moments {
+    pub m: Var,
+    pub v: Var,
+}
+
+impl Moments {
+    /// Those before the first update.
+    pub fn zeros(elements: usize, device: &Device) -> Result<Self> {
+        let zeros = || Var::zeros(elements, DType::F32, device);
+        Ok(Self {
+            m: zeros()?,
+            v: zeros()?,
+        })
+    }
+}
+
 /// Elements per task.
 const CHUNK: usize = 1 << 14;
 
 impl Adam {
-    /// Updates one parameter and its moments in place.
+    /// Updates elements `own` of a parameter, and their moments, in place. `gradient` is that of the whole
+    /// parameter, of which only these elements count.
     pub fn update(
         &self,
         param: &Param,
         gradient: &Tensor,
-        m: &Var,
-        v: &Var,
+        own: Range<usize>,
+        moments: &Moments,
         kernels: Kernels,
     ) -> Result<()> {
+        if own.is_empty() {
+            return Ok(());
+        }
         match kernels {
-            Kernels::Composed => self.composed(param, gradient, m, v),
-            Kernels::Fused => self.fused(param, gradient, m, v),
+            Kernels::Composed => self.composed(param, gradient, own, moments),
+            Kernels::Fused => self.fused(param, gradient, own, moments),
         }
     }
 
@@ -54,18 +78,32 @@ impl Adam {
         (first, second)
     }
 
-    fn composed(&self, param: &Param, gradient: &Tensor, m: &Var, v: &Var) -> Result<()> {
-        let g = (gradient * self.clip)?;
+    fn composed(
+        &self,
+        param: &Param,
+        gradient: &Tensor,
+        own: Range<usize>,
+        Moments { m, v }: &Moments,
+    ) -> Result<()> {
+        let here = |tensor: &Tensor| tensor.flatten_all()?.narrow(0, own.start, own.len());
+        let g = (here(gradient)? * self.clip)?;
         let (first, second) = self.corrections();
         m.set(&((m.as_tensor() * self.beta1)? + (&g * (1.0 - self.beta1))?)?)?;
         v.set(&((v.as_tensor() * self.beta2)? + (g.sqr()? * (1.0 - self.beta2))?)?)?;
         let direction = (m.as_tensor() * first)? / ((v.sqrt()? * second)? + self.epsilon)?;
-        let p = param.value().detach();
+        let p = here(&param.value().detach())?;
         let direction = (direction? + (&p * self.weight_decay)?)?;
-        param.set(&(p - (direction * self.learning_rate)?)?)
+        let p = (p - (direction * self.learning_rate)?)?;
+        param.value().flatten_all()?.slice_set(&p, 0, own.start)
     }
 
-    fn fused(&self, param: &Param, gradient: &Tensor, m: &Var, v: &Var) -> Result<()> {
+    fn fused(
+        &self,
+        param: &Param,
+        gradient: &Tensor,
+        own: Range<usize>,
+        Moments { m, v }: &Moments,
+    ) -> Result<()> {
         let _time = profile::time(Part::Optimizer);
         let (first, second) = self.corrections();
         let rates = Rates {
@@ -79,8 +117,9 @@ impl Adam {
             epsilon: self.epsilon as f32,
             decay: (self.learning_rate * self.weight_decay) as f32,
         };
-        let gradient: &[f32] = &view(gradient)?;
+        let gradient = &view(gradient)?[own.clone()];
         edit(param.value(), |p| {
+            let p = &mut p[own];
             edit(m, |m| {
                 edit(v, |v| {
                     let moments = m.par_chunks_mut(CHUNK).zip(v.par_chunks_mut(CHUNK));
@@ -197,18 +236,26 @@ mod tests {
     fn fused_equals_composed_over_several_steps() -> Result<()> {
         let run = |kernels| -> Result<[Tensor; 3]> {
             let p = weight("p", 20_000);
-            let (m, v) = (
-                Var::from_tensor(&p.value().zeros_like()?)?,
-                Var::from_tensor(&p.value().zeros_like()?)?,
-            );
+            // Two owners, as with two ranks.
+            let owners = [0..12_345, 12_345..20_000];
+            let moments = owners
+                .clone()
+                .map(|own| Moments::zeros(own.len(), &Device::Cpu));
+            let moments: Vec<Moments> = moments.into_iter().collect::<Result<_>>()?;
             for step in 1..=4 {
                 let gradient = weight(&format!("gradient {step}"), 20_000).value().detach();
-                adam(step).update(p.param().unwrap(), &gradient, &m, &v, kernels)?;
+                for (own, moments) in owners.clone().into_iter().zip(&moments) {
+                    let param = p.param().unwrap();
+                    adam(step).update(param, &gradient, own, moments, kernels)?;
+                }
             }
+            let cat = |part: fn(&Moments) -> &Tensor| {
+                Tensor::cat(&moments.iter().map(part).collect::<Vec<_>>(), 0)
+            };
             Ok([
                 p.value().detach(),
-                m.as_tensor().copy()?,
-                v.as_tensor().copy()?,
+                cat(|it| it.m.as_tensor())?,
+                cat(|it| it.v.as_tensor())?,
             ])
         };
         for (fused, composed) in run(Kernels::Fused)?.iter().zip(run(Kernels::Composed)?) {
@@ -236,10 +283,7 @@ mod tests {
         }
         for kernels in Kernels::ALL {
             let p = Param::new("p", &start)?;
-            let (m, v) = (
-                Var::from_tensor(&start.zeros_like()?)?,
-                Var::from_tensor(&start.zeros_like()?)?,
-            );
+            let moments = Moments::zeros(2, &Device::Cpu)?;
             for (t, gradient) in gradients.iter().enumerate() {
                 let step = Adam {
                     learning_rate: 0.1,
@@ -247,7 +291,8 @@ mod tests {
                     clip: 1.0,
                     ..adam(t as u64 + 1)
                 };
-                step.update(&p, &Tensor::new(gradient, &Device::Cpu)?, &m, &v, kernels)?;
+                let gradient = Tensor::new(gradient, &Device::Cpu)?;
+                step.update(&p, &gradient, 0..2, &moments, kernels)?;
             }
             for (p, expected) in p.value().to_vec1::<f32>()?.iter().zip(expected) {
                 assert!(

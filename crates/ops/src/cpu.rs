@@ -1,6 +1,6 @@
 //! Candle tensors as plain slices, on CPU.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Mutex;
 
 use candle_core::{CpuStorage, InplaceOp1, Layout, Result, Storage, Tensor, bail};
@@ -73,6 +73,45 @@ impl<R, F: FnOnce(&mut [f32]) -> R> InplaceOp1 for Edit<F, R> {
             state.1 = Some(change(&mut values[start..end]));
         }
         Ok(())
+    }
+}
+
+/// Copies elements of a contiguous f32 tensor on any device, from `start` on.
+pub(crate) fn read(tensor: &Tensor, start: usize, values: &mut [f32]) -> Result<()> {
+    if tensor.device().is_cpu() {
+        values.copy_from_slice(&view(tensor)?[start..start + values.len()]);
+    } else {
+        let here = part(tensor, start..start + values.len())?;
+        values.copy_from_slice(&here.to_vec1::<f32>()?);
+    }
+    Ok(())
+}
+
+/// Replaces elements of a contiguous f32 tensor on any device, from `start` on.
+pub(crate) fn write(tensor: &Tensor, start: usize, values: &[f32]) -> Result<()> {
+    if tensor.device().is_cpu() {
+        let copy = |all: &mut [f32]| all[start..start + values.len()].copy_from_slice(values);
+        return edit(tensor, copy);
+    }
+    set_part(
+        tensor,
+        start,
+        &Tensor::from_slice(values, values.len(), tensor.device())?,
+    )
+}
+
+/// Elements of a contiguous tensor on any device, as one of one dimension.
+pub(crate) fn part(tensor: &Tensor, range: Range<usize>) -> Result<Tensor> {
+    tensor.flatten_all()?.narrow(0, range.start, range.len())
+}
+
+/// Replaces elements of a contiguous tensor on any device, from `start` on, by one of one dimension.
+pub(crate) fn set_part(tensor: &Tensor, start: usize, part: &Tensor) -> Result<()> {
+    match part.elem_count() {
+        0 => Ok(()),
+        _ => tensor
+            .flatten_all()?
+            .slice_set(&part.contiguous()?, 0, start),
     }
 }
 

@@ -10,8 +10,62 @@ use crate::isa::kernel;
 use crate::packed::PackedWeight;
 use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
-use crate::random::Dropout;
+use crate::random::{Dropout, RowDropout};
 use crate::simd::TASK_ROWS;
+
+/// What is dropped from the embeddings of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EmbeddingDropout {
+    /// Of the elements of the sum of token and position, as everywhere.
+    pub(crate) elements: RowDropout,
+    /// Tokens whose embeddings are zero; their positions stay.
+    pub(crate) tokens: [RowDropout; 2],
+    /// Elements of the embeddings of tokens that are zero.
+    pub(crate) cut: RowDropout,
+}
+
+impl EmbeddingDropout {
+    pub const NONE: Self = Self {
+        elements: RowDropout::NONE,
+        tokens: [RowDropout::NONE, RowDropout::NONE],
+        cut: RowDropout::NONE,
+    };
+
+    /// For rows that are some of these, in this order.
+    pub fn select(&self, rows: &[u32]) -> Self {
+        let [words, cut] = &self.tokens;
+        Self {
+            elements: self.elements.select(rows),
+            tokens: [words.select(rows), cut.select(rows)],
+            cut: self.cut.select(rows),
+        }
+    }
+
+    /// Whether the token of a row is there.
+    fn keeps(&self, row: usize) -> bool {
+        let mut tokens = self.tokens.iter().filter(|tokens| !tokens.is_none());
+        tokens.all(|tokens| tokens.row(row).is_kept(0))
+    }
+
+    /// The factors of the elements of a row's token, if they are not all one.
+    fn cut_of(&self, row: usize) -> Option<Dropout> {
+        (!self.cut.is_none()).then(|| self.cut.row(row))
+    }
+
+    /// Factors of zero and one `[n, d]`, if there are zeros.
+    fn mask(&self, (n, d): (usize, usize), device: &Device) -> Result<Option<Tensor>> {
+        if self.cut.is_none() && self.tokens.iter().all(RowDropout::is_none) {
+            return Ok(None);
+        }
+        let mut factors = Vec::with_capacity(n * d);
+        for row in 0..n {
+            let (keeps, cut) = (self.keeps(row), self.cut_of(row));
+            let kept = |j| keeps && cut.is_none_or(|cut| cut.is_kept(j));
+            factors.extend((0..d as u32).map(|j| f32::from(u8::from(kept(j)))));
+        }
+        Tensor::from_vec(factors, (n, d), device).map(Some)
+    }
+}
 
 /// Embeds tokens `ids` at `positions` (rows of `places`, `[longest, d]`). The last row of the table
 /// is padding: it is treated as zero and gets no gradient.
@@ -20,7 +74,7 @@ pub fn embed(
     ids: &[u32],
     places: &Tensor,
     positions: &[u32],
-    dropout: Dropout,
+    dropout: &EmbeddingDropout,
     pass: &Pass,
 ) -> Result<Tensor> {
     let (v, d) = table.dims2()?;
@@ -53,7 +107,7 @@ pub fn embed(
         ids: ids.to_vec(),
         places: places.clone(),
         positions: positions.to_vec(),
-        dropout,
+        dropout: dropout.clone(),
     };
     if pass.trains() {
         table.value().apply_op1(op)
@@ -86,15 +140,20 @@ fn composed(
     ids: &[u32],
     places: &Tensor,
     positions: &[u32],
-    dropout: Dropout,
+    dropout: &EmbeddingDropout,
 ) -> Result<Tensor> {
     let device = table.value().device();
     let (v, d) = table.value().dims2()?;
     let padding = table.value().detach().narrow(0, 0, 1)?.zeros_like()?;
     let rows = Tensor::cat(&[&table.value().narrow(0, 0, v - 1)?, &padding], 0)?;
-    let tokens = rows.index_select(&Tensor::new(ids, device)?, 0)?;
+    let mut tokens = rows.index_select(&Tensor::new(ids, device)?, 0)?;
+    if let Some(mask) = dropout.mask((ids.len(), d), device)? {
+        tokens = (tokens * mask)?;
+    }
     let places = places.index_select(&Tensor::new(positions, device)?, 0)?;
-    dropout.composed(&((tokens * (d as f64).sqrt())? + places)?)
+    dropout
+        .elements
+        .composed(&((tokens * (d as f64).sqrt())? + places)?)
 }
 
 struct EmbedOp {
@@ -102,7 +161,7 @@ struct EmbedOp {
     ids: Vec<u32>,
     places: Tensor,
     positions: Vec<u32>,
-    dropout: Dropout,
+    dropout: EmbeddingDropout,
 }
 
 impl CustomOp1 for EmbedOp {
@@ -123,9 +182,14 @@ impl CustomOp1 for EmbedOp {
                 for (row, y) in rows.chunks_exact_mut(d).enumerate() {
                     let row = i * TASK_ROWS + row;
                     let (id, place) = (self.ids[row] as usize, self.positions[row] as usize);
-                    let scale = if id == padding { 0.0 } else { scale };
+                    let is_there = id != padding && self.dropout.keeps(row);
+                    let scale = if is_there { scale } else { 0.0 };
                     let (token, place) = (&table[id * d..][..d], &places[place * d..][..d]);
-                    embed_row(y, token, scale, place, self.dropout.row(row));
+                    let dropout = self.dropout.elements.row(row);
+                    match self.dropout.cut_of(row) {
+                        None => embed_row(y, token, scale, place, dropout),
+                        Some(cut) => embed_cut_row(y, token, scale, place, cut, dropout),
+                    }
                 }
             });
         Ok((CpuStorage::F32(y), (self.ids.len(), d).into()))
@@ -137,7 +201,7 @@ impl CustomOp1 for EmbedOp {
         let dy: &[f32] = &view(dy)?;
         // Sorted by id, so that one task writes each row of the table, in a fixed order.
         let mut order: Vec<usize> = (0..self.ids.len()).collect();
-        order.retain(|&row| self.ids[row] as usize != v - 1);
+        order.retain(|&row| self.ids[row] as usize != v - 1 && self.dropout.keeps(row));
         order.sort_by_key(|&row| self.ids[row]);
         let groups: Vec<&[usize]> = order
             .chunk_by(|&a, &b| self.ids[a] == self.ids[b])
@@ -160,7 +224,11 @@ impl CustomOp1 for EmbedOp {
                 .for_each(|(gradient, group)| {
                     for &row in group {
                         let dy = &dy[row * d..][..d];
-                        embed_row_backward(gradient, dy, scale, self.dropout.row(row));
+                        let dropout = self.dropout.elements.row(row);
+                        match self.dropout.cut_of(row) {
+                            None => embed_row_backward(gradient, dy, scale, dropout),
+                            Some(cut) => embed_cut_row_backward(gradient, dy, scale, cut, dropout),
+                        }
                     }
                 });
         })?;
@@ -184,11 +252,40 @@ kernel! {
     }
 }
 
+kernel! {
+    /// `embed_row` with some elements of the token cut.
+    fn embed_cut_row(
+        y: &mut [f32],
+        token: &[f32],
+        scale: f32,
+        place: &[f32],
+        cut: Dropout,
+        dropout: Dropout,
+    ) {
+        let values = y.iter_mut().zip(token.iter().zip(place)).enumerate();
+        values.for_each(|(j, (y, (token, place)))| {
+            let token = token * scale * cut.factor(j as u32);
+            *y = (token + place) * dropout.factor(j as u32);
+        });
+    }
+}
+
+kernel! {
+    fn embed_cut_row_backward(gradient: &mut [f32], dy: &[f32], scale: f32, cut: Dropout, dropout: Dropout) {
+        let values = gradient.iter_mut().zip(dy).enumerate();
+        values.for_each(|(j, (gradient, dy))| {
+            let j = j as u32;
+            *gradient += dy * scale * cut.factor(j) * dropout.factor(j);
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Site;
     use crate::testing::{Case, weight};
+    use crate::{Cut, DropoutSite, Words};
+    use attend_batch::Segments;
 
     #[test]
     fn fused_equals_composed_with_repeated_tokens_and_padding() {
@@ -197,10 +294,26 @@ mod tests {
             let places = weight("places", (n, d)).value().detach();
             let ids: Vec<u32> = (0..n as u32).map(|i| i * 7 % v as u32).collect();
             let positions: Vec<u32> = (0..n as u32).rev().collect();
-            for rate in [0.0, 0.2] {
+            let dropped = Words {
+                dropped: 0.2,
+                cut: None,
+            };
+            let [tokens, elements] = [Cut::Tokens(0.3), Cut::Elements(0.3)].map(|cut| Words {
+                cut: Some(cut),
+                ..dropped
+            });
+            for (rate, words) in [
+                (0.0, Words::default()),
+                (0.2, Words::default()),
+                (0.2, dropped),
+                (0.0, tokens),
+                (0.2, elements),
+            ] {
                 Case::new(std::slice::from_ref(&table)).check(|_, pass| {
-                    let dropout = pass.dropout(rate, Site::named("test"));
-                    embed(&table, &ids, &places, &positions, dropout, pass)
+                    let sentence = Segments::packed([ids.len()]);
+                    let pass = pass.without(words);
+                    let dropout = DropoutSite::new(rate, "test").of_embeddings(&sentence, &pass);
+                    embed(&table, &ids, &places, &positions, &dropout, &pass)
                 });
                 let gradient = table
                     .param()
@@ -215,11 +328,67 @@ mod tests {
     }
 
     #[test]
+    fn words_are_dropped_and_cut_at_their_rates_and_their_positions_stay() -> Result<()> {
+        let (n, d) = (4000, 8);
+        let table = weight("table", (3, d));
+        let places = Tensor::ones((1, d), candle_core::DType::F32, &Device::Cpu)?;
+        let (ids, positions) = (vec![1; n], vec![0; n]);
+        let sentence = Segments::packed([n]);
+        for kernels in Kernels::ALL {
+            for (words, of_tokens, of_elements) in [
+                (
+                    Words {
+                        dropped: 0.3,
+                        cut: None,
+                    },
+                    0.3,
+                    0.3,
+                ),
+                (
+                    Words {
+                        dropped: 0.0,
+                        cut: Some(Cut::Tokens(0.1)),
+                    },
+                    0.1,
+                    0.1,
+                ),
+                (
+                    Words {
+                        dropped: 0.0,
+                        cut: Some(Cut::Elements(0.1)),
+                    },
+                    0.0,
+                    0.1,
+                ),
+            ] {
+                let pass = Pass::train(kernels, 1, 2).without(words);
+                let site = DropoutSite::new(0.0, "test");
+                let embed = |pass: &Pass| -> Result<Vec<Vec<f32>>> {
+                    let dropout = site.of_embeddings(&sentence, pass);
+                    embed(&table, &ids, &places, &positions, &dropout, pass)?.to_vec2()
+                };
+                let rows = embed(&pass)?;
+                let whole = |row: &&Vec<f32>| row.iter().all(|&x| x == 1.0);
+                let share = rows.iter().filter(whole).count() as f64 / n as f64;
+                assert!((share - of_tokens).abs() < 0.03, "{share}");
+                let cut = rows.iter().flatten().filter(|&&x| x == 1.0).count();
+                let share = cut as f64 / (n * d) as f64;
+                assert!((share - of_elements).abs() < 0.03, "{share}");
+                assert_eq!(embed(&pass)?, rows);
+                assert_ne!(embed(&pass.twin())?, rows);
+                assert_ne!(embed(&Pass::eval(kernels).without(words))?, rows);
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
     fn an_unknown_token_is_an_error() {
         let table = weight("table", (3, 4));
         let places = weight("places", (1, 4)).value().detach();
         let pass = Pass::eval(Kernels::Fused);
-        let error = embed(&table, &[3], &places, &[0], Dropout::NONE, &pass).unwrap_err();
+        let none = EmbeddingDropout::NONE;
+        let error = embed(&table, &[3], &places, &[0], &none, &pass).unwrap_err();
         assert!(
             error
                 .to_string()

@@ -16,6 +16,7 @@ mod adam;
 mod alignment;
 mod attention;
 mod buffer;
+mod consistency;
 mod convolution;
 mod cpu;
 mod dropout;
@@ -42,12 +43,13 @@ mod testing;
 mod threads;
 mod weight;
 
-pub use adam::{Adam, clip_factor, moving_average, norm_of_all};
+pub use adam::{Adam, Moments, clip_factor, moving_average, norm_of_all};
 pub use alignment::{AdditiveActivation, Pairs, Seen, additive_scores, dot_scores, mix, softmax};
 pub use attention::{Mask, attention, self_attention};
+pub use consistency::{Consistency, consistent_cross_entropy};
 pub use convolution::{beside, gated, shift};
 pub use dropout::dropout;
-pub use embed::embed;
+pub use embed::{EmbeddingDropout, embed};
 pub use isa::Isa;
 pub use linear::{Activation, Linear, linear, linear_activated, project};
 pub use loss::{Loss, cross_entropy, logits_held};
@@ -56,9 +58,9 @@ pub use packed::{Int8Matrix, PackedWeight, quantize_row};
 pub use param::Param;
 #[cfg(test)]
 pub(crate) use param::backward;
-pub use pass::{Kernels, Mode, Pass};
+pub use pass::{Cut, Kernels, Mode, Pass, Words};
 pub use picture::{Grid, PictureLayer, convolve};
-pub use random::{Dropout, Site};
+pub use random::{Dropout, RowDropout, Site};
 pub use recurrent::{
     Cell, Direction, Fusion, SourceReader, SourceSoFar, SourceTape, TapeLayer, TapeSoFar, TapeStep,
     TapeWeights, Tapes, cell, recurrence, tape_step, tapes,

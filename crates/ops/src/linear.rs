@@ -14,7 +14,7 @@ use crate::isa::kernel;
 use crate::packed::{self, PackedMap};
 use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
-use crate::random::Dropout;
+use crate::random::{Dropout, RowDropout};
 use crate::simd::{self, TASK_ROWS, sigmoid, tanh};
 use crate::{Weight, cpu};
 
@@ -45,7 +45,7 @@ pub fn linear(x: &Tensor, layers: &[&Linear], pass: &Pass) -> Result<Tensor> {
             let outputs: Result<Vec<_>> = layers.iter().map(|layer| affine(x, layer)).collect();
             Tensor::cat(&outputs?, 1)
         }
-        Kernels::Fused => fused(x, layers, None, Dropout::NONE, pass),
+        Kernels::Fused => fused(x, layers, None, &RowDropout::NONE, pass),
     }
 }
 
@@ -54,7 +54,7 @@ pub fn linear_activated(
     x: &Tensor,
     layer: &Linear,
     activation: Activation,
-    dropout: Dropout,
+    dropout: &RowDropout,
     pass: &Pass,
 ) -> Result<Tensor> {
     match pass.kernels {
@@ -124,7 +124,7 @@ fn fused(
     x: &Tensor,
     layers: &[&Linear],
     activation: Option<Activation>,
-    dropout: Dropout,
+    dropout: &RowDropout,
     pass: &Pass,
 ) -> Result<Tensor> {
     if layers
@@ -140,7 +140,7 @@ fn fused(
     let op = LinearOp {
         layers: layers.iter().map(|&layer| layer.clone()).collect(),
         activation,
-        dropout,
+        dropout: dropout.clone(),
         before: Mutex::new(None),
     };
     if pass.trains() {
@@ -164,7 +164,7 @@ pub(crate) fn recorded_by<'a>(layers: &[&'a Linear]) -> &'a Weight {
 struct LinearOp {
     layers: Vec<Linear>,
     activation: Option<Activation>,
-    dropout: Dropout,
+    dropout: RowDropout,
     /// What [`forward`] returns for the backward pass.
     before: Mutex<Option<Buffer>>,
 }
@@ -186,7 +186,7 @@ impl CustomOp2 for LinearOp {
         let width = outputs(&layers)?;
         let mut y = vec![0.0; n * width];
         let x = slice(x, x_layout)?;
-        let before = forward(x, &layers, self.activation, self.dropout, &mut y)?;
+        let before = forward(x, &layers, self.activation, &self.dropout, &mut y)?;
         *self.before.lock().unwrap_or_else(|e| e.into_inner()) = before;
         Ok((CpuStorage::F32(y), (n, width).into()))
     }
@@ -206,7 +206,7 @@ impl CustomOp2 for LinearOp {
             let mut dz = Buffer::copy_of(&dys);
             let y = view(y)?;
             let kept = before.as_deref().unwrap_or(&y);
-            before_activation(&mut dz, kept, outputs(&layers)?, activation, self.dropout);
+            before_activation(&mut dz, kept, outputs(&layers)?, activation, &self.dropout);
             backward(&xs, &layers, &dz, InputGradient::over(&mut dx))?;
         } else {
             backward(&xs, &layers, &dys, InputGradient::over(&mut dx))?;
@@ -227,7 +227,7 @@ pub(crate) fn forward(
     x: &[f32],
     layers: &[&Linear],
     activation: Option<Activation>,
-    dropout: Dropout,
+    dropout: &RowDropout,
     y: &mut [f32],
 ) -> Result<Option<Buffer>> {
     let width = outputs(layers)?;
@@ -358,7 +358,7 @@ pub(crate) fn before_activation(
     kept: &[f32],
     width: usize,
     activation: Activation,
-    dropout: Dropout,
+    dropout: &RowDropout,
 ) {
     let _time = profile::time(Part::Activation);
     let size = TASK_ROWS * width;
@@ -406,7 +406,7 @@ fn normal_cdf(z: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Case, weight};
+    use crate::testing::{Case, dropout, weight};
 
     fn layer(name: &str, o: usize, i: usize) -> Linear {
         Linear {
@@ -436,8 +436,7 @@ mod tests {
                 let layer = layer("a", 50, 20);
                 let params = [layer.weight.clone(), layer.bias.clone().unwrap()];
                 Case::new(&params).input((70, 20)).check(|x, pass| {
-                    let dropout = pass.dropout(rate, crate::Site::named("test"));
-                    linear_activated(&x[0], &layer, activation, dropout, pass)
+                    linear_activated(&x[0], &layer, activation, &dropout(70, rate, pass), pass)
                 });
             }
         }

@@ -24,11 +24,13 @@ use crate::simd::{self, add_scaled};
 #[derive(Debug)]
 pub struct Loss {
     /// The smoothed cross-entropy, summed over tokens: a scalar to backpropagate from.
-    smoothed: Tensor,
+    pub(crate) smoothed: Tensor,
     /// A further term to minimise.
-    extra: Option<Tensor>,
+    pub(crate) extra: Option<Tensor>,
     /// The smoothed cross-entropy of each token.
     pub each: Vec<f32>,
+    /// How far two passes differ, summed over tokens: see [`crate::consistent_cross_entropy`]. Part of the loss.
+    pub divergence: f64,
     /// The cross-entropy without smoothing, summed over tokens. Perplexity is computed from it.
     pub cross_entropy: f64,
     /// Tokens whose most probable word is the target.
@@ -86,14 +88,7 @@ pub fn cross_entropy(
     smoothing: f32,
     pass: &Pass,
 ) -> Result<Loss> {
-    let (n, _) = hidden.dims2()?;
-    let words = output.weight.value().dim(0)? - 1;
-    if n != targets.len() {
-        bail!("{n} hidden states but {} targets", targets.len());
-    }
-    if let Some(target) = targets.iter().find(|&&target| target as usize >= words) {
-        bail!("target {target} is outside a vocabulary of {words} words");
-    }
+    check_targets(hidden, output, targets)?;
     if pass.kernels == Kernels::Composed {
         return composed(hidden, output, targets, smoothing, pass);
     }
@@ -113,10 +108,24 @@ pub fn cross_entropy(
         smoothed,
         extra: None,
         each: sums.each,
+        divergence: 0.0,
         cross_entropy: sums.plain,
         correct: sums.correct,
-        tokens: n,
+        tokens: targets.len(),
     })
+}
+
+/// One target for each hidden state, and all of them words.
+pub(crate) fn check_targets(hidden: &Tensor, output: &Linear, targets: &[u32]) -> Result<()> {
+    let (n, _) = hidden.dims2()?;
+    let words = output.weight.value().dim(0)? - 1;
+    if n != targets.len() {
+        bail!("{n} hidden states but {} targets", targets.len());
+    }
+    if let Some(target) = targets.iter().find(|&&target| target as usize >= words) {
+        bail!("target {target} is outside a vocabulary of {words} words");
+    }
+    Ok(())
 }
 
 fn composed(
@@ -149,6 +158,7 @@ fn composed(
         smoothed: each.sum_all()?,
         extra: None,
         each: each.to_vec1()?,
+        divergence: 0.0,
         cross_entropy: -f64::from(of_target.to_scalar::<f32>()?),
         correct: best.iter().zip(targets).filter(|(a, b)| a == b).count(),
         tokens: targets.len(),
@@ -288,7 +298,7 @@ const LOSS_ROWS: usize = DEPTH;
 /// The most logits in memory at once.
 const LOGITS: usize = 1 << 24;
 
-fn rows_held(words: usize) -> usize {
+pub(crate) fn rows_held(words: usize) -> usize {
     LOSS_ROWS.min(LOGITS / words.max(1)).max(1)
 }
 

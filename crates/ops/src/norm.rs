@@ -13,7 +13,7 @@ use crate::gemm::Write;
 use crate::isa::kernel;
 use crate::pass::{Kernels, Pass};
 use crate::profile::{self, Part};
-use crate::random::Dropout;
+use crate::random::{Dropout, RowDropout};
 use crate::simd::add_scaled;
 use crate::simd::{self, TASK_ROWS};
 use crate::weight::{Weight, recorded};
@@ -33,7 +33,7 @@ const EPSILON: f32 = 1e-5;
 pub fn add_norm(
     x: &Tensor,
     z: &Tensor,
-    dropout: Dropout,
+    dropout: &RowDropout,
     norm: &LayerNorm,
     pass: &Pass,
 ) -> Result<Tensor> {
@@ -48,17 +48,19 @@ pub fn add_norm(
 pub fn norm(x: &Tensor, norm: &LayerNorm, pass: &Pass) -> Result<Tensor> {
     match (pass.kernels, pass.trains()) {
         (Kernels::Composed, _) => composed(x, norm),
-        (Kernels::Fused, true) => in_graph(x, norm)?.apply_op1(NormOp::new(norm, Dropout::NONE)),
-        (Kernels::Fused, false) => x.apply_op1_no_bwd(&NormOp::new(norm, Dropout::NONE)),
+        (Kernels::Fused, true) => {
+            in_graph(x, norm)?.apply_op1(NormOp::new(norm, &RowDropout::NONE))
+        }
+        (Kernels::Fused, false) => x.apply_op1_no_bwd(&NormOp::new(norm, &RowDropout::NONE)),
     }
 }
 
 /// x + dropout(z): the residual connection with pre-norm.
-pub fn add(x: &Tensor, z: &Tensor, dropout: Dropout, pass: &Pass) -> Result<Tensor> {
+pub fn add(x: &Tensor, z: &Tensor, dropout: &RowDropout, pass: &Pass) -> Result<Tensor> {
     match (pass.kernels, pass.trains()) {
         (Kernels::Composed, _) => x + dropout.composed(z)?,
-        (Kernels::Fused, true) => x.apply_op2(z, Add(dropout)),
-        (Kernels::Fused, false) => x.apply_op2_no_bwd(z, &Add(dropout)),
+        (Kernels::Fused, true) => x.apply_op2(z, Add(dropout.clone())),
+        (Kernels::Fused, false) => x.apply_op2_no_bwd(z, &Add(dropout.clone())),
     }
 }
 
@@ -77,15 +79,15 @@ fn composed(s: &Tensor, norm: &LayerNorm) -> Result<Tensor> {
 
 struct NormOp {
     norm: LayerNorm,
-    dropout: Dropout,
+    dropout: RowDropout,
     saved: Mutex<Option<Saved>>,
 }
 
 impl NormOp {
-    fn new(norm: &LayerNorm, dropout: Dropout) -> Self {
+    fn new(norm: &LayerNorm, dropout: &RowDropout) -> Self {
         Self {
             norm: norm.clone(),
-            dropout,
+            dropout: dropout.clone(),
             saved: Mutex::new(None),
         }
     }
@@ -96,7 +98,7 @@ impl NormOp {
             x,
             z.map(|values| Branch {
                 values,
-                dropout: self.dropout,
+                dropout: &self.dropout,
             }),
             &self.norm,
             &mut y,
@@ -126,7 +128,7 @@ pub(crate) struct Saved {
 #[derive(Clone, Copy)]
 pub(crate) struct Branch<'a> {
     pub(crate) values: &'a [f32],
-    pub(crate) dropout: Dropout,
+    pub(crate) dropout: &'a RowDropout,
 }
 
 /// y = LN(x + dropout(z)).
@@ -150,10 +152,7 @@ pub(crate) fn forward(
         for (row, ((y, normal), inverse)) in rows.zip(inverse).enumerate() {
             let row = i * TASK_ROWS + row;
             let here = row * d..(row + 1) * d;
-            let z = z.map(|Branch { values, dropout }| Branch {
-                values: &values[here.clone()],
-                dropout: dropout.row(row),
-            });
+            let z = z.map(|Branch { values, dropout }| (&values[here.clone()], dropout.row(row)));
             *inverse = norm_row(&x[here], z, weight, bias, normal, y);
         }
     });
@@ -238,7 +237,7 @@ impl CustomOp2 for NormOp {
         dy: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
         let dx = self.backward(&view(dy)?)?;
-        let dz = dropped(&dx, z.dim(1)?, self.dropout);
+        let dz = dropped(&dx, z.dim(1)?, &self.dropout);
         let (dx, dz) = (cpu::like(dx.to_vec(), x)?, cpu::like(dz.to_vec(), z)?);
         Ok((Some(dx), Some(dz)))
     }
@@ -248,14 +247,14 @@ kernel! {
     /// One row; returns 1/√(var + ε).
     fn norm_row(
         x: &[f32],
-        z: Option<Branch>,
+        z: Option<(&[f32], Dropout)>,
         weight: &[f32],
         bias: &[f32],
         normal: &mut [f32],
         y: &mut [f32],
     ) -> f32 {
         normal.copy_from_slice(x);
-        if let Some(Branch { values, dropout }) = z {
+        if let Some((values, dropout)) = z {
             add_dropped(normal, values, dropout);
         }
         norm_values(normal, weight, bias, y)
@@ -339,7 +338,7 @@ kernel! {
 }
 
 /// x += dropout(z), rows in parallel.
-pub(crate) fn add_rows(x: &mut [f32], z: &[f32], d: usize, dropout: Dropout) {
+pub(crate) fn add_rows(x: &mut [f32], z: &[f32], d: usize, dropout: &RowDropout) {
     let _time = profile::time(Part::Norm);
     let chunks = x
         .par_chunks_mut(TASK_ROWS * d)
@@ -352,7 +351,7 @@ pub(crate) fn add_rows(x: &mut [f32], z: &[f32], d: usize, dropout: Dropout) {
 }
 
 /// dropout(x).
-pub(crate) fn dropped(x: &[f32], d: usize, dropout: Dropout) -> Buffer {
+pub(crate) fn dropped(x: &[f32], d: usize, dropout: &RowDropout) -> Buffer {
     let _time = profile::time(Part::Norm);
     let mut y = Buffer::any(x.len());
     let chunks = y
@@ -373,7 +372,7 @@ kernel! {
     }
 }
 
-struct Add(Dropout);
+struct Add(RowDropout);
 
 impl CustomOp2 for Add {
     fn name(&self) -> &'static str {
@@ -389,7 +388,7 @@ impl CustomOp2 for Add {
     ) -> Result<(CpuStorage, Shape)> {
         let (_, d) = x_layout.shape().dims2()?;
         let mut y = slice(x, x_layout)?.to_vec();
-        add_rows(&mut y, slice(z, z_layout)?, d, self.0);
+        add_rows(&mut y, slice(z, z_layout)?, d, &self.0);
         Ok((CpuStorage::F32(y), x_layout.shape().clone()))
     }
 
@@ -400,7 +399,7 @@ impl CustomOp2 for Add {
         _: &Tensor,
         dy: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let dz = dropped(&view(dy)?, z.dim(1)?, self.0);
+        let dz = dropped(&view(dy)?, z.dim(1)?, &self.0);
         Ok((Some(dy.clone()), Some(cpu::like(dz.to_vec(), z)?)))
     }
 }
@@ -408,8 +407,7 @@ impl CustomOp2 for Add {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Site;
-    use crate::testing::{Case, weight};
+    use crate::testing::{Case, dropout, weight};
 
     const SHAPES: [(usize, usize); 5] = [(1, 1), (1, 9), (5, 24), (64, 17), (131, 40)];
 
@@ -425,15 +423,9 @@ mod tests {
             one.check(|x, pass| norm(&x[0], &gamma, pass));
             for rate in [0.0, 0.4] {
                 let two = Case::new(&params).input((n, d)).input((n, d));
-                two.check(|x, pass| {
-                    let dropout = pass.dropout(rate, Site::named("test"));
-                    add_norm(&x[0], &x[1], dropout, &gamma, pass)
-                });
+                two.check(|x, pass| add_norm(&x[0], &x[1], &dropout(n, rate, pass), &gamma, pass));
                 let none = Case::new(&[]).input((n, d)).input((n, d));
-                none.check(|x, pass| {
-                    let dropout = pass.dropout(rate, Site::named("test"));
-                    add(&x[0], &x[1], dropout, pass)
-                });
+                none.check(|x, pass| add(&x[0], &x[1], &dropout(n, rate, pass), pass));
             }
         }
     }

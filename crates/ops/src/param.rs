@@ -1,9 +1,11 @@
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use candle_core::backprop::GradStore;
 use candle_core::{Result, Tensor, Var};
+use rayon::prelude::*;
 
 use crate::cpu;
 use crate::gemm::Write;
@@ -75,6 +77,81 @@ impl Param {
     /// Clears the gradient. The next backward pass overwrites the buffer.
     pub fn clear(&self) {
         self.0.fresh.store(true, Ordering::Release);
+    }
+
+    /// Gives it a gradient of zero if it has none: it is not part of what is computed.
+    pub fn add_zero(&self) -> Result<()> {
+        if self.gradient().is_none() {
+            self.0.gradient.zero_set()?;
+            self.0.fresh.store(false, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Copies elements of the gradient, from `start` on. They are zero if no backward pass ran.
+    pub fn read_gradient(&self, start: usize, values: &mut [f32]) -> Result<()> {
+        match self.gradient() {
+            Some(gradient) => cpu::read(gradient, start, values),
+            None => {
+                values.fill(0.0);
+                Ok(())
+            }
+        }
+    }
+
+    /// Replaces elements of the gradient, from `start` on.
+    pub fn write_gradient(&self, start: usize, values: &[f32]) -> Result<()> {
+        cpu::write(&self.0.gradient, start, values)?;
+        self.0.fresh.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// Copies elements of the value, from `start` on.
+    pub fn read_value(&self, start: usize, values: &mut [f32]) -> Result<()> {
+        cpu::read(self.value(), start, values)
+    }
+
+    /// Replaces elements of the value, from `start` on.
+    pub fn write_value(&self, start: usize, values: &[f32]) -> Result<()> {
+        cpu::write(self.value(), start, values)
+    }
+
+    /// Elements of the gradient, as a tensor of one dimension. They are zero if no backward pass ran.
+    pub fn gradient_part(&self, range: Range<usize>) -> Result<Tensor> {
+        let part = cpu::part(&self.0.gradient, range)?;
+        match self.gradient() {
+            Some(_) => Ok(part),
+            None => part.zeros_like(), // the buffer holds old values
+        }
+    }
+
+    /// Replaces elements of the gradient, from `start` on, by a tensor of one dimension.
+    pub fn set_gradient_part(&self, start: usize, part: &Tensor) -> Result<()> {
+        cpu::set_part(&self.0.gradient, start, part)?;
+        self.0.fresh.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// Elements of the value, as a tensor of one dimension.
+    pub fn value_part(&self, range: Range<usize>) -> Result<Tensor> {
+        cpu::part(&self.value().detach(), range)
+    }
+
+    /// Replaces elements of the value, from `start` on, by a tensor of one dimension.
+    pub fn set_value_part(&self, start: usize, part: &Tensor) -> Result<()> {
+        cpu::set_part(self.value(), start, part)
+    }
+
+    /// A hash of the bits of the value. A change of one element always changes it.
+    pub fn fingerprint(&self) -> Result<u64> {
+        let mut values = vec![0.0; self.value().elem_count()];
+        self.read_value(0, &mut values)?;
+        let weighted = values.par_iter().enumerate().map(|(i, x)| {
+            // An odd factor, which has an inverse.
+            let factor = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            factor.wrapping_mul(x.to_bits().into())
+        });
+        Ok(weighted.reduce(|| 0, u64::wrapping_add))
     }
 
     /// Lets a fused backward pass add to the gradient in place, or overwrite it if it is the first.

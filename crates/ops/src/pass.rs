@@ -1,6 +1,6 @@
 use candle_core::Device;
 
-use crate::random::{Dropout, Key, Site};
+use crate::random::{Dropout, Key, Site, mix};
 
 /// Which implementation of the operations is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,22 +35,67 @@ pub enum Mode {
     Eval,
 }
 
+/// What is left out of the embeddings of words in training, in addition to dropout.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Words {
+    /// The share of tokens whose embeddings are zero.
+    pub dropped: f32,
+    /// What is cut from the embeddings that are left.
+    pub cut: Option<Cut>,
+}
+
+/// A cut of embeddings, before positions are added. What is left is not scaled up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cut {
+    /// Whole tokens, with this probability.
+    Tokens(f32),
+    /// Elements of embeddings, with this probability.
+    Elements(f32),
+}
+
+/// Makes another seed of one.
+const TWIN: u64 = 0x7477_696e;
+
 /// The options of one forward pass, passed to every operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pass {
     pub kernels: Kernels,
     pub mode: Mode,
+    pub words: Words,
 }
 
 impl Pass {
     pub fn train(kernels: Kernels, seed: u64, draw: u64) -> Self {
-        let mode = Mode::Train { seed, draw };
-        Self { kernels, mode }
+        Self {
+            kernels,
+            mode: Mode::Train { seed, draw },
+            words: Words::default(),
+        }
     }
 
     pub fn eval(kernels: Kernels) -> Self {
-        let mode = Mode::Eval;
-        Self { kernels, mode }
+        Self {
+            kernels,
+            mode: Mode::Eval,
+            words: Words::default(),
+        }
+    }
+
+    /// The same with this left out of embeddings.
+    pub fn without(self, words: Words) -> Self {
+        Self { words, ..self }
+    }
+
+    /// Another pass over the same batch, with other random numbers.
+    pub fn twin(self) -> Self {
+        let mode = match self.mode {
+            Mode::Train { seed, draw } => Mode::Train {
+                seed: mix(seed ^ TWIN),
+                draw,
+            },
+            Mode::Eval => Mode::Eval,
+        };
+        Self { mode, ..self }
     }
 
     /// The dropout of one site in this pass; none in evaluation.
@@ -59,6 +104,11 @@ impl Pass {
             Mode::Train { seed, draw } => Dropout::new(rate, Key::new(seed, draw, site)),
             Mode::Eval => Dropout::NONE,
         }
+    }
+
+    /// Whether something happens in this pass that has this probability; never in evaluation.
+    pub fn happens(&self, rate: f32, site: Site) -> bool {
+        !self.dropout(rate, site).is_kept(0)
     }
 
     /// Whether gradients will be computed.

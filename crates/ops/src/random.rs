@@ -1,6 +1,7 @@
 //! Counter-based random numbers. Each is a pure function of (seed, draw, site, index), so there is no state
 //! to save, and nothing depends on the number of threads.
 
+use attend_batch::RowNumbers;
 use candle_core::{Device, Result, Tensor};
 
 /// Identifies one use of random numbers, such as a layer's dropout or a parameter's initial values.
@@ -14,6 +15,11 @@ impl Site {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
         Self(hash)
+    }
+
+    /// A site of its own at this one.
+    pub(crate) fn part(self, name: &str) -> Self {
+        Self(mix(self.0 ^ Self::named(name).0))
     }
 }
 
@@ -96,9 +102,27 @@ impl Dropout {
         }
     }
 
-    /// The dropout of the same site in step `step` of a recurrence.
-    pub fn at(&self, step: usize) -> Self {
-        self.row(step)
+    /// The same mask of zeros and ones, instead of ones that are scaled up.
+    pub(crate) fn unscaled(self) -> Self {
+        Self { scale: 1.0, ..self }
+    }
+
+    /// Whether element `index` is not dropped.
+    pub(crate) fn is_kept(&self, index: u32) -> bool {
+        self.is_none() || self.factor(index) != 0.0
+    }
+
+    /// The dropout of the same site in one head of an attention.
+    pub fn of_head(&self, head: usize) -> Self {
+        self.row(head)
+    }
+
+    /// The dropout of rows that have these numbers.
+    pub fn of_rows(self, numbers: RowNumbers) -> RowDropout {
+        RowDropout {
+            dropout: self,
+            numbers,
+        }
     }
 
     /// The factor of element `index`: 0 or 1/(1-p). Branch-free, so that loops over it vectorise.
@@ -118,6 +142,40 @@ impl Dropout {
             *self
         } else {
             self.part(row as u64)
+        }
+    }
+}
+
+/// The dropout of the rows of a packed batch. What is dropped from a row depends on its number, not on the rows that
+/// are computed with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowDropout {
+    dropout: Dropout,
+    numbers: RowNumbers,
+}
+
+impl RowDropout {
+    pub const NONE: Self = Self {
+        dropout: Dropout::NONE,
+        numbers: RowNumbers::NONE,
+    };
+
+    pub fn is_none(&self) -> bool {
+        self.dropout.is_none()
+    }
+
+    /// For rows that are some of these, in this order.
+    pub fn select(&self, rows: &[u32]) -> Self {
+        self.dropout.of_rows(self.numbers.select(rows))
+    }
+
+    /// The dropout of row `row`; columns index its elements.
+    #[inline(always)]
+    pub(crate) fn row(&self, row: usize) -> Dropout {
+        if self.is_none() {
+            self.dropout
+        } else {
+            self.dropout.part(self.numbers.of(row))
         }
     }
 

@@ -1,15 +1,21 @@
 //! Compares fused with composed operations: outputs, gradients of inputs and gradients of parameters.
 
+use attend_batch::Segments;
 use candle_core::{Device, Result, Shape, Tensor, Var};
 
 use crate::random::{self, Key, Site};
-use crate::{Kernels, Param, Pass, Weight};
+use crate::{DropoutSite, Kernels, Param, Pass, RowDropout, Weight};
 
 /// A trainable weight with normal values that depend on its name alone.
 pub(crate) fn weight(name: &str, shape: impl Into<Shape>) -> Weight {
     let key = Key::new(7, 0, Site::named(name));
     let value = random::tensor(shape, &Device::Cpu, |i| key.normal(i)).unwrap();
     Param::new(name, &value).unwrap().into()
+}
+
+/// That of the rows of one sentence.
+pub(crate) fn dropout(rows: usize, rate: f32, pass: &Pass) -> RowDropout {
+    DropoutSite::new(rate, "test").of_rows(&Segments::packed([rows]), pass)
 }
 
 pub(crate) fn bits(tensor: &Tensor) -> Vec<u32> {

@@ -172,10 +172,10 @@ mod tests {
     use super::*;
     use crate::testing::{bits, weight as trainable};
     use crate::{
-        Activation, AdditiveActivation, Body, Cell, Direction, Dropout, DropoutSite, FeedForward,
-        Kernels, LayerNorm, Linear, Mask, MultiHead, NormPlacement, Pairs, Pass, Residual, Shared,
-        Sublayer, additive_scores, cross_entropy, embed, linear, linear_activated, norm,
-        recurrence, stack,
+        Activation, AdditiveActivation, Body, Cell, Direction, DropoutSite, EmbeddingDropout,
+        FeedForward, Kernels, LayerNorm, Linear, Mask, MultiHead, NormPlacement, Pairs, Pass,
+        Residual, RowDropout, Shared, Sublayer, additive_scores, cross_entropy, embed, linear,
+        linear_activated, norm, recurrence, stack,
     };
 
     /// An operation on an input `[n, d]` with weights of these shapes.
@@ -264,7 +264,7 @@ mod tests {
                 name: "linear_activated",
                 shapes: layer_shapes(&[(7, D)]),
                 run: |x, w, pass| {
-                    linear_activated(x, &layers(w)[0], Activation::Gelu, Dropout::NONE, pass)
+                    linear_activated(x, &layers(w)[0], Activation::Gelu, &RowDropout::NONE, pass)
                 },
             },
             Op {
@@ -282,7 +282,14 @@ mod tests {
                     let places = x.detach();
                     let ids = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3];
                     let positions: Vec<u32> = (0..10).collect();
-                    x + embed(&w[0], &ids, &places, &positions, Dropout::NONE, pass)?
+                    x + embed(
+                        &w[0],
+                        &ids,
+                        &places,
+                        &positions,
+                        &EmbeddingDropout::NONE,
+                        pass,
+                    )?
                 },
             },
             Op {

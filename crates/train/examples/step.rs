@@ -2,7 +2,7 @@
 //!
 //! `step batches CONFIG COUNT` prints batches of a config's corpus, one JSON object a line.
 //! `step run --shape base --batches FILE` reads them all, says how large the model is, and then for
-//! every number N that it reads does N steps and says how long each took.
+//! every number N that it reads does N steps and says how long each took. Under `mpirun`, ranks share the batches.
 //! `step ceiling` says how many multiplications and additions this machine can do in a second.
 
 use std::fs::File;
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use attend_batch::{Packed, PictureShape, Pictures, Source, SourceShape};
 use attend_cli::ComputeArgs;
+use attend_comm::{Comm, broadcast_value, connect, share};
 use attend_data::{Batch, Batches, Cleaner, Corpus, Dataset, Mixture, Position, Tokenizers};
 use attend_model::{
     AttentionChoice, AttentionConfig, BlockConfig, CaptionConfig, CellKind, ContextSteps, Kernels,
@@ -76,8 +77,10 @@ struct Pairs {
     target: Vec<Vec<u32>>,
 }
 
-/// The same as one batch.
+/// The part of a batch that this rank computes.
 struct PackedPairs {
+    /// Target tokens of the whole batch.
+    tokens: usize,
     source: Source,
     target: Packed,
 }
@@ -234,19 +237,31 @@ fn pictures(source: &[Vec<u32>], shape: PictureShape) -> Source {
     Source::Pictures(Pictures::new(values.collect(), shape))
 }
 
+/// What this rank computes of a batch.
+fn own(source: &Source, target: &Packed, comm: &dyn Comm) -> PackedPairs {
+    let lengths = source.segments().lengths();
+    let lengths = lengths.iter().zip(target.segments.lengths());
+    let lengths = lengths.map(|(source, target)| source + target);
+    let own = share(lengths, comm.rank(), comm.size());
+    PackedPairs {
+        tokens: target.ids.len(),
+        source: source.part(own.clone()),
+        target: target.part(own),
+    }
+}
+
 fn run(args: &RunArgs, device: &candle_core::Device, kernels: Kernels) -> Result<()> {
+    let comm = connect(device)?;
     let config = shape(args)?;
     let sources = config.source();
     let lines = BufReader::new(File::open(&args.batches).context("no batches")?).lines();
     let batches = lines.map(|line| {
         let Pairs { source, target } = serde_json::from_str(&line?)?;
-        Ok(PackedPairs {
-            source: match sources {
-                SourceShape::Pictures(shape) => pictures(&source, shape),
-                _ => Packed::of_sentences(&source).into(),
-            },
-            target: Packed::of_sentences(&target),
-        })
+        let source = match sources {
+            SourceShape::Pictures(shape) => pictures(&source, shape),
+            _ => Packed::of_sentences(&source).into(),
+        };
+        Ok(own(&source, &Packed::of_sentences(&target), &*comm))
     });
     let batches = batches.collect::<Result<Vec<_>>>()?;
     let vocabularies = Vocabularies {
@@ -264,33 +279,54 @@ fn run(args: &RunArgs, device: &candle_core::Device, kernels: Kernels) -> Result
         clip_norm: Some(1.0),
         ..TrainConfig::default()
     };
-    let mut optimizer = Optimizer::new(model.weights(), &training, kernels)?;
-    say(&serde_json::json!({ "parameters": model.weights().count() }))?;
+    let mut optimizer = Optimizer::new(model.weights(), &training, kernels, comm.clone())?;
+    if comm.is_first() {
+        say(&serde_json::json!({ "parameters": model.weights().count() }))?;
+    }
     let mut done = 0;
-    for line in io::stdin().lines() {
-        let steps: u64 = line?.trim().parse().context("a number of steps")?;
+    while let Some(steps) = next_count(&*comm)? {
         let (mut milliseconds, mut losses, mut norms) = (vec![], vec![], vec![]);
         if args.profile {
             profile::start();
         }
         for _ in 0..steps {
             let batch = &batches[done as usize % batches.len()];
+            comm.barrier()?;
             let start = Instant::now();
             let pass = Pass::train(kernels, 1, done);
             done += 1;
-            let loss = backward(&*model, batch, training.label_smoothing, &pass)?;
+            let mut loss = [backward(&*model, batch, training.label_smoothing, &pass)?];
+            comm.sum_f64(&mut loss)?;
             let norm = optimizer.norm()?;
             optimizer.step(&training, done, 1e-4, norm)?;
             milliseconds.push(1e3 * start.elapsed().as_secs_f64());
-            losses.push(loss);
+            losses.push(loss[0]);
             norms.push(norm);
         }
-        say(&serde_json::json!({
-            "milliseconds": milliseconds, "loss": losses, "norm": norms, "peak": peak_memory(),
-            "parts": args.profile.then(|| parts(steps)),
-        }))?;
+        let mut peak = [peak_memory().unwrap_or(0) as f64];
+        comm.sum_f64(&mut peak)?;
+        if comm.is_first() {
+            say(&serde_json::json!({
+                "milliseconds": milliseconds, "loss": losses, "norm": norms, "peak": peak[0],
+                "parts": args.profile.then(|| parts(steps)),
+            }))?;
+        }
     }
-    Ok(())
+    Ok(comm.finish()?)
+}
+
+/// The number of steps that the first rank reads; `None` at the end of the input.
+fn next_count(comm: &dyn Comm) -> Result<Option<u64>> {
+    let mut count = None;
+    if comm.is_first() {
+        let line = io::stdin().lines().next().transpose()?;
+        count = line.map(|line| line.trim().parse().context("a number of steps"));
+    }
+    let count = count.transpose()?;
+    Ok(match comm.is_alone() {
+        true => count,
+        false => broadcast_value(comm, comm.is_first().then_some(&count))?,
+    })
 }
 
 /// Milliseconds of a step that operations took.
@@ -303,13 +339,17 @@ fn parts(steps: u64) -> serde_json::Map<String, serde_json::Value> {
         .collect()
 }
 
-/// Computes the gradients of a batch. Returns its loss per token.
+/// Computes the gradients of a batch. Returns its loss per token of the whole batch.
 fn backward(model: &dyn Seq2Seq, batch: &PackedPairs, smoothing: f32, pass: &Pass) -> Result<f64> {
-    let PackedPairs { source, target } = batch;
+    let PackedPairs {
+        tokens,
+        source,
+        target,
+    } = batch;
     let memory = model.encode(source, pass)?;
     let output = model.decode(&memory, target, pass)?;
     let loss = model.loss(&output, target, smoothing, pass)?;
-    let scale = 1.0 / target.ids.len() as f64;
+    let scale = 1.0 / *tokens as f64;
     let value = scale * f64::from(loss.smoothed()?);
     loss.backward(scale, model.weights().params())?;
     Ok(value)

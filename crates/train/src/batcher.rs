@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use attend_comm::{Comm, share};
 use attend_data::{Batch, Batches, Mixture, Position};
 
 use crate::Result;
@@ -11,8 +12,21 @@ pub(crate) struct Batcher {
     batches: Batches,
     mixture: Arc<Mixture>,
     memory: MemoryBudget,
+    comm: Arc<dyn Comm>,
     /// The files of each input of each corpus, for messages.
     inputs: Vec<Vec<PathBuf>>,
+}
+
+/// A batch of all ranks together.
+pub(crate) struct NextBatch {
+    /// What this rank computes, in parts that fit into memory.
+    pub(crate) parts: Vec<Batch>,
+    /// Target tokens of the whole batch.
+    pub(crate) tokens: usize,
+    /// The pairs of the whole batch.
+    pub(crate) pairs: Vec<usize>,
+    /// That after the batch.
+    pub(crate) position: Position,
 }
 
 impl Batcher {
@@ -20,20 +34,42 @@ impl Batcher {
         batches: Batches,
         mixture: Arc<Mixture>,
         memory: MemoryBudget,
+        comm: Arc<dyn Comm>,
         inputs: Vec<Vec<PathBuf>>,
     ) -> Self {
         Self {
             batches,
             mixture,
             memory,
+            comm,
             inputs,
         }
     }
 
-    /// The parts of the next batch for this step, and the position after it.
-    pub(crate) fn next_batch(&mut self, step: u64) -> Result<(Vec<Batch>, Position)> {
+    /// The next batch for this step.
+    pub(crate) fn next_batch(&mut self, step: u64) -> Result<NextBatch> {
         let (batch, position) = self.batches.next_batch(step)?;
-        Ok((self.memory.parts(batch), position))
+        let (tokens, pairs) = (batch.target.ids.len(), batch.pairs.clone());
+        let own = self.own(batch);
+        Ok(NextBatch {
+            parts: own.map_or(Vec::new(), |own| self.memory.parts(own)),
+            tokens,
+            pairs,
+            position,
+        })
+    }
+
+    /// What this rank computes of a batch: consecutive sentences that have about as many tokens as those of the other
+    /// ranks. Nothing if there are fewer sentences than ranks.
+    fn own(&self, batch: Batch) -> Option<Batch> {
+        if self.comm.is_alone() {
+            return Some(batch);
+        }
+        let (sources, targets) = (batch.source.segments(), &batch.target.segments);
+        let lengths = sources.lengths().iter().zip(targets.lengths());
+        let lengths = lengths.map(|(source, target)| source + target);
+        let own = share(lengths, self.comm.rank(), self.comm.size());
+        (!own.is_empty()).then(|| batch.part(own))
     }
 
     /// Batches of the current epoch, about.

@@ -11,6 +11,14 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Each message is one line that says what and where; [`Error::hint`] says how to fix it.
 #[derive(Debug, Error)]
 pub enum Error {
+    #[error(transparent)]
+    Comm(#[from] attend_comm::Error),
+    #[error(
+        "rank {rank} has other parameters than rank 0 after step {step}: its memory or network is faulty"
+    )]
+    Drifted { rank: usize, step: u64 },
+    #[error("rank {rank} has another {what} than the other ranks")]
+    RanksDiffer { rank: usize, what: String },
     #[error("{place}: {message}")]
     Config {
         place: String,
@@ -139,6 +147,13 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Error::Config { hint, .. } => return hint.clone(),
+            Error::Comm(error) => return error.hint(),
+            Error::Drifted { .. } => {
+                "check the memory and the network of that rank's machine, and resume the run from its last checkpoint".to_string()
+            }
+            Error::RanksDiffer { .. } => {
+                "all ranks must see the same files: put the config, the data and the run on a file system that all machines share".to_string()
+            }
             Error::Data(error) => return error.hint(),
             Error::Infer(InferError::NoCheckpoint(_)) => {
                 "start the run with `train run CONFIG`, with `--overwrite` if the folder was used".to_string()

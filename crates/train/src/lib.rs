@@ -28,11 +28,13 @@ mod optimizer;
 mod prepare;
 mod profile;
 mod provenance;
+mod ranks;
 mod report;
 mod run;
 mod saver;
 mod schedule;
 mod setup;
+mod shares;
 mod stop;
 mod storage;
 mod tensorboard;
@@ -40,6 +42,8 @@ mod toml_error;
 mod update;
 mod validate;
 mod verify;
+
+use serde::{Deserialize, Serialize};
 
 pub use average::{Averaged, average};
 pub use cache::{CacheListing, remove_entries};
@@ -67,7 +71,7 @@ pub use validate::Translated;
 pub use verify::{Experiment, Verification};
 
 /// How a training ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
     /// At its limit of steps, epochs or minutes.
     Limit,
@@ -82,7 +86,7 @@ pub fn train(run: &mut Run, stop: &Stop) -> Result<Ending> {
     stop.defer();
     run.complete_validation(stop)?;
     let ending = loop {
-        if let Some(ending) = run.ending(stop) {
+        if let Some(ending) = run.ending(stop)? {
             break ending;
         }
         let mut update = run.next_update()?;

@@ -12,7 +12,8 @@ use crate::{OnSaveError, Result};
 
 /// Where events go.
 pub(crate) struct Log {
-    journal: Journal,
+    /// None on ranks that only compute.
+    journal: Option<Journal>,
     tensorboard: Option<TensorBoard>,
     on_error: OnSaveError,
     bar: Option<Bar>,
@@ -36,7 +37,7 @@ impl Log {
         let bar = bar(Some(steps));
         bar.start_at(step);
         let mut log = Self {
-            journal: Journal::open(&path)?,
+            journal: Some(Journal::open(&path)?),
             tensorboard: None,
             on_error: config.on_save_error,
             bar: Some(bar),
@@ -52,11 +53,24 @@ impl Log {
         Ok(log)
     }
 
+    /// The log of a rank that only computes: nothing is written or shown.
+    pub(crate) fn nowhere(config: &TrainConfig) -> Self {
+        Self {
+            journal: None,
+            tensorboard: None,
+            on_error: config.on_save_error,
+            bar: None,
+        }
+    }
+
     pub(crate) fn event(&mut self, event: &Event) -> Result<()> {
+        let Some(journal) = &mut self.journal else {
+            return Ok(());
+        };
         let time = now();
         let line = TimedEvent { event, time };
         let line = serde_json::to_string(&line).map_err(candle_core::Error::wrap)?;
-        let written = self.journal.append(&line);
+        let written = journal.append(&line);
         self.or_warn(written)?;
         if let Some(tensorboard) = &mut self.tensorboard {
             let written = tensorboard.event(event, time);
@@ -74,7 +88,7 @@ impl Log {
 
     /// All lines so far are on the disk when this returns.
     pub(crate) fn sync(&mut self) -> Result<()> {
-        self.journal.sync()
+        self.journal.as_mut().map_or(Ok(()), Journal::sync)
     }
 
     fn or_warn(&self, result: Result<()>) -> Result<()> {
@@ -98,7 +112,9 @@ impl Log {
 
     /// Prints a line for people, on standard error.
     pub(crate) fn print(&self, line: &str) {
-        print_line(line);
+        if self.journal.is_some() {
+            print_line(line);
+        }
     }
 
     /// Removes the bar: no more steps come.

@@ -52,6 +52,7 @@ fn main() -> ExitCode {
             Some(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             _ => {
                 let hint = error.downcast_ref::<Error>().and_then(Error::hint);
+                let hint = hint.or_else(|| error.downcast_ref::<attend_comm::Error>()?.hint());
                 let of_cli = error.downcast_ref::<attend_cli::Error>();
                 let hint = hint.or_else(|| Some(of_cli?.hint.clone()));
                 attend_cli::report(error.as_ref(), hint)

@@ -150,8 +150,13 @@ mod tests {
         assert_eq!(pairs, [vec![0, 1], vec![2], vec![3], vec![4, 5, 6]]);
         for part in &parts {
             let want: Vec<_> = part.pairs.iter().map(|&pair| lengths[pair]).collect();
-            assert_eq!(part.target, sentences(&want));
+            assert_eq!(part.target.ids, sentences(&want).ids);
             assert_eq!(part.source, part.target.clone().into());
+            let places = (0..want.len()).map(|index| part.target.segments.place(index));
+            assert!(
+                places.eq(part.pairs.iter().copied()),
+                "the places in the batch"
+            );
         }
     }
 }

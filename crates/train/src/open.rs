@@ -42,17 +42,36 @@ impl Run {
     /// Starts a new run.
     pub fn start(config: Config, start: Start, compute: Compute) -> Result<Self> {
         let folder = RunFolder::new(&config.out);
-        check_unused(&folder, start)?;
-        let corpora = Corpora::find(&config)?;
-        check_model_size(&config, &compute)?;
-        corpora.test_set()?; // an error now rather than at the end
-        // Writes a file and removes it, so after all checks that only read.
-        storage::check_writable(folder.path())?;
-        let setup = Setup::new(config, &corpora, compute)?;
-        storage::make_folder(folder.path())?;
-        let lock = Lock::acquire(&folder)?;
-        check_unused(&folder, start)?; // another process may have been faster
-        remove_run(&folder)?;
+        if compute.comm.is_first() {
+            check_unused(&folder, start)?;
+        }
+        let comm = compute.comm.clone();
+        let prepare = |config: Config| {
+            let corpora = Corpora::find(&config)?;
+            check_model_size(&config, &compute)?;
+            corpora.test_set()?; // an error now rather than at the end
+            // Writes a file and removes it, so after all checks that only read.
+            if comm.is_first() {
+                storage::check_writable(folder.path())?;
+            }
+            Setup::new(config, &corpora, compute.clone())
+        };
+        let claim = || {
+            storage::make_folder(folder.path())?;
+            let lock = Lock::acquire(&folder)?;
+            check_unused(&folder, start)?; // another process may have been faster
+            remove_run(&folder)?;
+            Result::Ok(lock)
+        };
+        // The first rank fills the cache, from which the others read.
+        let (setup, lock) = if comm.is_first() {
+            let first = (prepare(config)?, Some(claim()?));
+            comm.barrier()?;
+            first
+        } else {
+            comm.barrier()?;
+            (prepare(config)?, None)
+        };
         let mut run = setup.run(TrainerState::default(), lock)?;
         run.save()?;
         run.saver.write_config(&run.config)?;
@@ -69,8 +88,12 @@ impl Run {
         if run.steps()?.is_empty() && storage::leftovers(folder)?.is_empty() {
             return Err(Error::no_checkpoint(folder));
         }
-        let lock = Lock::acquire(&run)?;
-        storage::clean_up(folder)?;
+        let comm = compute.comm.clone();
+        let lock = comm.is_first().then(|| Lock::acquire(&run)).transpose()?;
+        if lock.is_some() {
+            storage::clean_up(folder)?;
+        }
+        comm.barrier()?;
         let checkpoint = run.newest()?;
         let mut config = options.config(&run, &checkpoint)?;
         config.out = folder.to_path_buf(); // it may have been moved

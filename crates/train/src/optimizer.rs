@@ -1,38 +1,56 @@
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
 
+use attend_comm::Comm;
 use attend_model::{Kernels, Weights};
-use attend_ops::{Adam, Param, Weight, clip_factor, moving_average, norm_of_all};
+use attend_ops::{Adam, Moments, Param, Weight, clip_factor, moving_average, norm_of_all};
 use candle_core::{Tensor, Var};
 
 use crate::config::TrainConfig;
+use crate::shares::Shares;
 use crate::{Error, Result};
 
 /// Adam's moments and, if configured, the moving average of the parameters, in the order of the parameters. What
-/// is frozen has neither.
+/// is frozen has neither. With several ranks, each holds the moments of its own elements.
 pub struct Optimizer {
     slots: Vec<Slot>,
     frozen: Vec<Weight>,
     kernels: Kernels,
+    comm: Arc<dyn Comm>,
+    shares: Shares,
 }
 
 struct Slot {
     param: Param,
-    m: Var,
-    v: Var,
+    /// The elements of the parameter that this rank updates.
+    own: Range<usize>,
+    /// Of these elements.
+    moments: Moments,
     average: Option<Var>,
 }
 
 impl Optimizer {
-    pub fn new(weights: &Weights, config: &TrainConfig, kernels: Kernels) -> Result<Self> {
+    pub fn new(
+        weights: &Weights,
+        config: &TrainConfig,
+        kernels: Kernels,
+        comm: Arc<dyn Comm>,
+    ) -> Result<Self> {
+        let lengths = weights.params().map(|param| match param.follows() {
+            true => None, // all ranks update it
+            false => Some(param.value().elem_count()),
+        });
+        let shares = Shares::new(lengths, kernels, &*comm);
         let slots = weights.params().map(|param| {
-            let zeros = || Var::from_tensor(&param.value().zeros_like()?);
+            let own = shares.own(param.value().elem_count());
             let average = config
                 .moving_average
                 .map(|_| Var::from_tensor(&param.value().copy()?));
             Ok(Slot {
                 param: param.clone(),
-                m: zeros()?,
-                v: zeros()?,
+                moments: Moments::zeros(own.len(), param.value().device())?,
+                own,
                 average: average.transpose()?,
             })
         });
@@ -42,15 +60,49 @@ impl Optimizer {
             slots,
             frozen: frozen.cloned().collect(),
             kernels,
+            comm,
+            shares,
         })
     }
 
-    /// The norm of all gradients together, excluding followers.
-    pub fn norm(&self) -> Result<f64> {
-        let trained = self.slots.iter().filter(|slot| !slot.param.follows());
-        let gradients = trained.map(gradient);
+    /// Sums the gradients over all ranks. Returns the norm of all together, excluding followers.
+    pub fn norm(&mut self) -> Result<f64> {
+        if !self.comm.is_alone() {
+            return self.sum_gradients();
+        }
+        let gradients = self.trained().map(gradient);
         let gradients = gradients.collect::<Result<Vec<&Tensor>>>()?;
         Ok(norm_of_all(gradients, self.kernels)?)
+    }
+
+    /// [`Optimizer::norm`] for several ranks, of which some may have no sentence of a small batch.
+    fn sum_gradients(&mut self) -> Result<f64> {
+        let comm = &*self.comm;
+        self.shares.sum_gradients(self.params(), comm)?;
+        for Slot { param, .. } in self.slots.iter().filter(|slot| slot.param.follows()) {
+            let mut values = vec![0.0; param.value().elem_count()];
+            param.read_gradient(0, &mut values)?;
+            comm.sum(&mut values)?;
+            param.write_gradient(0, &values)?;
+        }
+        let own = self.trained().filter(|slot| !slot.own.is_empty());
+        let own = own.map(|slot| {
+            let gradient = gradient(slot)?.flatten_all()?;
+            Ok(gradient.narrow(0, slot.own.start, slot.own.len())?)
+        });
+        let own = own.collect::<Result<Vec<Tensor>>>()?;
+        let mut squares = [norm_of_all(&own, self.kernels)?.powi(2)];
+        comm.sum_f64(&mut squares)?;
+        Ok(squares[0].sqrt())
+    }
+
+    fn params(&self) -> impl Iterator<Item = &Param> + Clone {
+        self.slots.iter().map(|slot| &slot.param)
+    }
+
+    /// All but followers.
+    fn trained(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().filter(|slot| !slot.param.follows())
     }
 
     /// Forgets the gradients.
@@ -80,8 +132,18 @@ impl Optimizer {
             if slot.param.follows() {
                 slot.param.follow(gradient(slot)?)?;
             } else {
-                adam.update(&slot.param, gradient(slot)?, &slot.m, &slot.v, self.kernels)?;
+                let own = slot.own.clone();
+                adam.update(
+                    &slot.param,
+                    gradient(slot)?,
+                    own,
+                    &slot.moments,
+                    self.kernels,
+                )?;
             }
+        }
+        if !self.comm.is_alone() {
+            self.shares.gather_values(self.params(), &*self.comm)?;
         }
         for Slot { param, average, .. } in &self.slots {
             param.clear();
@@ -92,6 +154,12 @@ impl Optimizer {
             }
         }
         Ok(())
+    }
+
+    /// A hash of the bits of all parameters.
+    pub(crate) fn fingerprint(&self) -> Result<u64> {
+        let hash = |sum: u64, param: &Param| Result::Ok(sum.rotate_left(1) ^ param.fingerprint()?);
+        self.params().try_fold(0, hash)
     }
 
     /// The weights to translate with: the averages where there are any, and what is frozen.
@@ -124,24 +192,35 @@ impl Optimizer {
         result
     }
 
-    /// What a checkpoint holds beside [`Optimizer::weights`].
-    pub fn state(&self) -> BTreeMap<String, Tensor> {
+    /// What a checkpoint holds beside [`Optimizer::weights`]. Ranks other than the first, which do not write, get
+    /// nothing.
+    pub fn state(&self) -> Result<BTreeMap<String, Tensor>> {
         let mut state = BTreeMap::new();
-        for Slot {
-            param,
-            m,
-            v,
-            average,
-        } in &self.slots
-        {
+        for slot in &self.slots {
+            let (param, Moments { m, v }) = (&slot.param, &slot.moments);
+            let [m, v] = [self.whole(slot, m)?, self.whole(slot, v)?];
+            if !self.comm.is_first() {
+                continue;
+            }
             let name = param.name();
-            state.insert(format!("m.{name}"), m.as_tensor().clone());
-            state.insert(format!("v.{name}"), v.as_tensor().clone());
-            if average.is_some() {
+            state.insert(format!("m.{name}"), m);
+            state.insert(format!("v.{name}"), v);
+            if slot.average.is_some() {
                 state.insert(format!("raw.{name}"), param.value().clone());
             }
         }
-        state
+        Ok(state)
+    }
+
+    /// A moment of all elements, in the shape of the parameter.
+    fn whole(&self, slot: &Slot, own: &Var) -> Result<Tensor> {
+        let shape = slot.param.value().shape();
+        if self.comm.is_alone() {
+            return Ok(own.reshape(shape)?);
+        }
+        let own = own.to_vec1::<f32>()?;
+        let whole = self.shares.whole(&own, shape.elem_count(), &*self.comm)?;
+        Ok(Tensor::from_vec(whole, shape, slot.param.value().device())?)
     }
 
     /// Restores what [`Optimizer::state`] gave, into a model that was built from [`Optimizer::weights`]. A
@@ -158,13 +237,21 @@ impl Optimizer {
             }
             Ok(tensor.clone())
         };
-        for Slot { param, m, v, .. } in &self.slots {
+        for slot in &self.slots {
+            let (param, Moments { m, v }) = (&slot.param, &slot.moments);
             let name = param.name();
-            let set = |var: &Var, value: Tensor| var.set(&value).map_err(|e| e.to_string());
+            let set = |var: &Var, name: &str| {
+                let whole = get(name, param.value())?;
+                let own = whole.flatten_all().and_then(|all| {
+                    let own = all.narrow(0, slot.own.start, slot.own.len())?;
+                    var.set(&own.contiguous()?)
+                });
+                own.map_err(|error| error.to_string())
+            };
             let [first, second] = ["m", "v"].map(|moment| format!("{moment}.{name}"));
             if state.contains_key(&first) || state.contains_key(&second) {
-                set(m, get(&first, m)?)?;
-                set(v, get(&second, v)?)?;
+                set(m, &first)?;
+                set(v, &second)?;
             } else {
                 tracing::warn!("{name} was not trained before: its moments begin with zero");
             }

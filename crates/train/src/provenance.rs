@@ -39,6 +39,7 @@ pub(crate) fn provenance(
             Kernels::Fused => Isa::current().to_string(),
             Kernels::Composed => "none".to_string(),
         },
+        ranks: compute.comm.size(),
         config: sha256(anywhere(config).to_toml().as_bytes()),
         data: training.fingerprint(),
         corpora,

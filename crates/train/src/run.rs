@@ -14,7 +14,7 @@ use crate::log::Log;
 use crate::optimizer::Optimizer;
 use crate::saver::{Saver, Snapshot};
 use crate::validate::Translated;
-use crate::{Ending, Result, Stop, write_report};
+use crate::{Ending, Result, Stop, ranks, write_report};
 
 /// A training in progress: everything that the loop uses.
 pub struct Run {
@@ -47,14 +47,15 @@ impl Clock {
 }
 
 impl Run {
-    /// Why training ends here, if it does.
-    pub fn ending(&self, stop: &Stop) -> Option<Ending> {
-        match stop.status() {
+    /// Why training ends here, if it does, on all ranks.
+    pub fn ending(&self, stop: &Stop) -> Result<Option<Ending>> {
+        let ending = match stop.status() {
             Some(status) => Some(Ending::Signal(status)),
             None if self.at_limit() => Some(Ending::Limit),
             None if self.judge.is_out_of_patience(&self.state) => Some(Ending::Patience),
             None => None,
-        }
+        };
+        ranks::agreed_ending(ending, &*self.compute.comm)
     }
 
     fn at_limit(&self) -> bool {
@@ -92,8 +93,8 @@ impl Run {
         let Some(validator) = self.judge.validator() else {
             return Ok(false);
         };
-        let (model, kernels, step) = (&*self.model, self.compute.kernels, self.state.step);
-        let validate = || validator.validate(model, step, kernels, stop);
+        let (model, step) = (&*self.model, self.state.step);
+        let validate = || validator.validate(model, step, &self.compute, stop);
         let validated = profile::paused(|| self.optimizer.with_average(validate))?;
         self.state.validation_interrupted = validated.is_none();
         let Some(mut validation) = validated else {
@@ -133,7 +134,7 @@ impl Run {
             config: &self.config,
             state: &self.state,
             optimizer: &self.optimizer,
-            kernels: self.compute.kernels,
+            compute: &self.compute,
         };
         let saved = save(&mut self.saver, &snapshot, &mut self.log);
         self.clock = Clock::start();
@@ -164,6 +165,7 @@ impl Run {
             &translator.observed_by(&advance),
             &test.source,
             &test.target,
+            &*self.compute.comm,
         )?;
         self.log.event(&Event::Test(TestScores {
             step,

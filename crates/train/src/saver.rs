@@ -1,17 +1,19 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use attend_data::Tokenizers;
 use attend_infer::run::{Provenance, RunFolder, TrainerState};
 use attend_infer::{Bundle, BundleConfig, vocabularies};
-use attend_model::Kernels;
 use attend_ops::{norm_of_all, profile};
+use candle_core::Tensor;
 
 use crate::checkpoint::{Checkpoints, Content};
+use crate::compute::Compute;
 use crate::config::{Config, OnSaveError};
 use crate::log::Log;
 use crate::optimizer::Optimizer;
 use crate::storage::{self, Lock};
-use crate::{Error, Result};
+use crate::{Error, Result, ranks};
 
 /// Writes a run's checkpoints and its config. It holds the lock of the run's folder.
 pub(crate) struct Saver {
@@ -23,7 +25,8 @@ pub(crate) struct Saver {
     on_error: OnSaveError,
     /// The step of the last checkpoint.
     saved: Option<u64>,
-    lock: Lock,
+    /// Held by the rank that writes. The others only take part in gathering what is written.
+    lock: Option<Lock>,
 }
 
 /// What a checkpoint is made from.
@@ -31,7 +34,7 @@ pub(crate) struct Snapshot<'a> {
     pub(crate) config: &'a Config,
     pub(crate) state: &'a TrainerState,
     pub(crate) optimizer: &'a Optimizer,
-    pub(crate) kernels: Kernels,
+    pub(crate) compute: &'a Compute,
 }
 
 impl Saver {
@@ -39,7 +42,7 @@ impl Saver {
         config: &Config,
         tokenizers: Arc<Tokenizers>,
         provenance: Provenance,
-        lock: Lock,
+        lock: Option<Lock>,
     ) -> Self {
         let folder = RunFolder::new(&config.out);
         Self {
@@ -70,24 +73,43 @@ impl Saver {
 
     /// An error if the run's folder is no longer there.
     pub(crate) fn check_folder(&self) -> Result<()> {
-        self.lock.check(&self.folder)
+        let lock = self.lock.as_ref();
+        lock.map_or(Ok(()), |lock| lock.check(&self.folder))
     }
 
     /// Writes a checkpoint of this step, once. Parameters that are not finite are an error.
     pub(crate) fn save(&mut self, snapshot: &Snapshot, log: &mut Log) -> Result<()> {
+        let step = snapshot.state.step;
+        if self.saved == Some(step) {
+            return Ok(());
+        }
+        let moments = snapshot.optimizer.state()?;
+        let written = match self.lock {
+            Some(_) => self.write(snapshot, &moments, log),
+            None => Ok(()),
+        };
+        if ranks::first_did(written.is_ok(), &*snapshot.compute.comm)? {
+            self.saved = Some(step);
+        }
+        written
+    }
+
+    fn write(
+        &self,
+        snapshot: &Snapshot,
+        moments: &BTreeMap<String, Tensor>,
+        log: &mut Log,
+    ) -> Result<()> {
         let Snapshot {
             config,
             state,
             optimizer,
-            kernels,
+            compute,
         } = *snapshot;
-        if self.saved == Some(state.step) {
-            return Ok(());
-        }
         self.check_folder()?;
-        let (weights, moments) = (optimizer.weights(), optimizer.state());
+        let weights = optimizer.weights();
         let tensors = weights.values().chain(moments.values());
-        if !profile::paused(|| norm_of_all(tensors, kernels))?.is_finite() {
+        if !profile::paused(|| norm_of_all(tensors, compute.kernels))?.is_finite() {
             return Err(Error::NotFinite { step: state.step });
         }
         let bundle = BundleConfig::new(
@@ -102,9 +124,8 @@ impl Saver {
             provenance: &self.provenance,
             config,
             bundle,
-            optimizer: &moments,
+            optimizer: moments,
         })?;
-        self.saved = Some(state.step);
         // The checkpoint is safe even if this fails. The next one tries again.
         let links = self.checkpoints.update_links(state);
         if let Err(error) = links.and_then(|()| self.checkpoints.remove_old(state, self.keep)) {
@@ -130,11 +151,17 @@ impl Saver {
     /// damage may have left wrong.
     pub(crate) fn continue_from(&mut self, state: &TrainerState) -> Result<()> {
         self.saved = Some(state.step);
-        self.checkpoints.update_links(state)
+        match self.lock {
+            Some(_) => self.checkpoints.update_links(state),
+            None => Ok(()),
+        }
     }
 
     /// Writes the run's `config.toml`, for people to read and to change.
     pub(crate) fn write_config(&self, config: &Config) -> Result<()> {
+        if self.lock.is_none() {
+            return Ok(());
+        }
         let text = config.to_toml();
         // One that cannot be read is replaced.
         let written = self.folder.config().ok().flatten();

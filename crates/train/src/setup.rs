@@ -24,7 +24,7 @@ use crate::run::Clock;
 use crate::saver::Saver;
 use crate::storage::Lock;
 use crate::validate::Validator;
-use crate::{Error, Result, Run};
+use crate::{Error, Result, Run, ranks};
 
 /// What a config makes, before anything is trained or written.
 pub(crate) struct Setup {
@@ -99,7 +99,12 @@ impl Setup {
         let training = Arc::new(corpora.training(&tokenizers)?);
         compute.check_memory(memory.estimate(&training, config.data.batch_tokens))?;
         let model = initialization.model(&config, &tokenizers, &compute.device)?;
-        let optimizer = Optimizer::new(model.weights(), &config.train, compute.kernels)?;
+        let optimizer = Optimizer::new(
+            model.weights(),
+            &config.train,
+            compute.kernels,
+            compute.comm.clone(),
+        )?;
         let validation = corpora.validation(&tokenizers)?;
         let validator = validation.map(|data| Validator::new(data, tokenizers.clone(), &config));
         let validator = validator.transpose()?;
@@ -148,6 +153,14 @@ impl Setup {
             if let Some(before) = before.filter(|&before| before != now) {
                 tracing::warn!("another {what} ({now}, before: {before}): bits may differ");
             }
+        }
+        if before.ranks != now.ranks {
+            tracing::warn!(
+                "the checkpoint was trained by {}, and goes on with {}: the same batches, shared out differently, so \
+                 sums round differently",
+                ranks::count(before.ranks),
+                ranks::count(now.ranks),
+            );
         }
         // A checkpoint of an older program has no hashes that could be compared.
         let comparable = before.knows_order();
@@ -201,21 +214,25 @@ impl Setup {
         restored.map_err(|problem| other_model(&self.config, problem))
     }
 
-    /// A run that says what it trains.
-    pub(crate) fn run(self, state: TrainerState, lock: Lock) -> Result<Run> {
+    /// A run that says what it trains. The rank that writes has the lock.
+    pub(crate) fn run(self, state: TrainerState, lock: Option<Lock>) -> Result<Run> {
         let (_, vocabulary) = self.vocabulary();
         let run = self.silent_run(state, lock)?;
         run.log.print(&format!(
-            "{}: {} parameters, {vocabulary} tokens of vocabulary, about {} batches an epoch, from step {}",
+            "{}: {} parameters, {vocabulary} tokens of vocabulary, about {} batches an epoch, from step {}{}",
             run.config.out.display(),
             run.model.weights().count(),
             run.batcher.epoch_len(),
             run.state.step,
+            match run.compute.comm.size() {
+                1 => String::new(),
+                ranks => format!(", {ranks} ranks"),
+            },
         ));
         Ok(run)
     }
 
-    pub(crate) fn silent_run(self, state: TrainerState, lock: Lock) -> Result<Run> {
+    pub(crate) fn silent_run(self, state: TrainerState, lock: Option<Lock>) -> Result<Run> {
         let Self {
             config,
             compute,
@@ -231,13 +248,17 @@ impl Setup {
         } = self;
         let budget = config.data.batch_tokens;
         let batches = Batches::new(training.clone(), budget, augmenter, state.position)?;
-        let batcher = Batcher::new(batches, training, memory, inputs);
-        let log = Log::open(
-            &RunFolder::new(&config.out),
-            state.step,
-            last_step(&config, batcher.epoch_len()),
-            &config.train,
-        )?;
+        let batcher = Batcher::new(batches, training, memory, compute.comm.clone(), inputs);
+        let log = match lock {
+            None => Log::nowhere(&config.train),
+            Some(_) => Log::open(
+                &RunFolder::new(&config.out),
+                state.step,
+                last_step(&config, batcher.epoch_len()),
+                &config.train,
+            )?,
+        };
+        ranks::check_alike(&provenance, &state, &*compute.comm)?;
         Ok(Run {
             judge: Judge::new(&config.train, validator),
             saver: Saver::new(&config, tokenizers, provenance, lock),

@@ -4,15 +4,17 @@ use attend_data::Batch;
 use attend_infer::run::{Event, LogWindow, Skipped, Spike, Step};
 use attend_model::{Loss, Pass};
 
-use crate::{Error, Result, Run, health};
+use crate::{Error, Result, Run, health, ranks};
 
 /// What one update of the parameters is computed from.
 pub struct Update {
-    /// Computed one after another. Their gradients are summed.
+    /// Computed one after another by this rank. Their gradients are summed.
     pub batches: Vec<MicroBatch>,
-    /// Target tokens in all batches.
+    /// The pairs of all ranks.
+    pairs: Vec<usize>,
+    /// Target tokens of all ranks.
     pub tokens: usize,
-    /// Smoothed cross-entropy, summed over the tokens computed so far.
+    /// Smoothed cross-entropy, summed over the tokens that this rank has computed so far; in the end over all.
     pub loss: f64,
     /// The epoch of the first batch.
     pub epoch: u64,
@@ -22,26 +24,16 @@ pub struct Update {
 
 pub struct MicroBatch {
     pub batch: Batch,
-    /// The number of its random draw.
+    /// The number of the whole batch's random draw.
     draw: u64,
 }
 
 impl Update {
-    /// The pairs of all batches.
-    fn pairs(&self) -> Vec<usize> {
-        let batches = self.batches.iter();
-        let pairs = batches.flat_map(|micro| micro.batch.pairs.iter());
-        pairs.copied().collect()
-    }
-
     /// Per token.
     fn mean_loss(&self) -> f64 {
         self.loss / self.tokens as f64
     }
 }
-
-/// Parts of a batch use draws that are 2^44 apart, so that they never meet those of other batches.
-const PART: u32 = 44;
 
 impl Run {
     /// The batches of the next update: `accumulate` of them, or fewer at the end of the last epoch. A batch that
@@ -51,6 +43,7 @@ impl Run {
             .retract_unsaved(&mut self.state, self.saver.saved());
         let mut update = Update {
             batches: Vec::new(),
+            pairs: Vec::new(),
             tokens: 0,
             loss: 0.0,
             epoch: self.state.position.epoch,
@@ -58,18 +51,17 @@ impl Run {
         };
         let accumulate = self.config.train.accumulate as u64;
         for micro in 0..accumulate {
-            let (parts, position) = self.batcher.next_batch(self.state.step)?;
+            let next = self.batcher.next_batch(self.state.step)?;
             let draw = self.state.step * accumulate + micro;
-            for (part, batch) in parts.into_iter().enumerate() {
-                update.tokens += batch.target.ids.len();
-                update.batches.push(MicroBatch {
-                    batch,
-                    draw: draw + ((part as u64) << PART),
-                });
-            }
-            self.state.position = position;
+            let parts = next.parts.into_iter();
+            update
+                .batches
+                .extend(parts.map(|batch| MicroBatch { batch, draw }));
+            update.pairs.extend(next.pairs);
+            update.tokens += next.tokens;
+            self.state.position = next.position;
             let epochs = self.config.train.epochs;
-            if epochs.is_some_and(|epochs| position.epoch >= epochs) {
+            if epochs.is_some_and(|epochs| next.position.epoch >= epochs) {
                 break;
             }
         }
@@ -88,16 +80,20 @@ impl Run {
         Ok(loss)
     }
 
-    /// Updates the parameters from their gradients. A non-finite update is skipped; too many of them in a row are
-    /// an error.
+    /// Updates the parameters from the gradients of all ranks. A non-finite update is skipped; too many of them in a
+    /// row are an error.
     pub fn update(&mut self, update: &mut Update) -> Result<()> {
         let step = self.state.step + 1;
+        self.compute
+            .comm
+            .sum_f64(std::slice::from_mut(&mut update.loss))?;
         update.norm = self.optimizer.norm()?;
         if update.loss.is_finite() && update.norm.is_finite() {
             let (train, rate) = (&self.config.train, self.learning_rate(step));
             let done = step - self.state.health.skipped;
             self.optimizer.step(train, done, rate, update.norm)?;
             self.state.step = step;
+            self.check_drift()?;
             return self.report_spike(update);
         }
         self.optimizer.skip();
@@ -115,7 +111,7 @@ impl Run {
                 step: self.state.step,
                 loss,
                 average,
-                pairs: self.batcher.numbers(&update.pairs()),
+                pairs: self.batcher.numbers(&update.pairs),
             })),
         }
     }
@@ -129,7 +125,7 @@ impl Run {
             in_a_row,
             loss,
             gradient_norm: norm,
-            pairs: self.batcher.numbers(&update.pairs()),
+            pairs: self.batcher.numbers(&update.pairs),
         }))?;
         if in_a_row < self.config.train.max_skipped {
             return Ok(());
@@ -140,7 +136,7 @@ impl Run {
             loss,
             norm,
             history: health::norm_history(&self.state.health),
-            pairs: self.batcher.origins(&update.pairs()),
+            pairs: self.batcher.origins(&update.pairs),
             saved: self.saver.saved().unwrap_or_default(),
         })
     }
@@ -153,7 +149,8 @@ impl Run {
 
     /// Counts an update, and writes a line of the log when one is due.
     pub fn report(&mut self, update: &Update) -> Result<()> {
-        let seconds = self.clock.lap();
+        // All ranks count the same time, since it may end the training.
+        let seconds = ranks::of_first(self.clock.lap(), &*self.compute.comm)?;
         let (step, tokens) = (self.state.step, update.tokens as u64);
         self.state.seconds += seconds;
         self.state.tokens += tokens;

@@ -1,10 +1,14 @@
 use std::sync::Arc;
 
+use attend_comm::{Comm, gather_values};
 use attend_data::{Dataset, Epoch, Tokenizers};
 use attend_infer::run::{Sample, Validation};
-use attend_infer::{DecodeConfig, Error as InferError, Evaluation, Translator, evaluate, metrics};
-use attend_model::{Kernels, Pass, Seq2Seq};
+use attend_infer::{
+    DecodeConfig, Error as InferError, Evaluation, Hypotheses, Translator, metrics,
+};
+use attend_model::{Pass, Seq2Seq};
 
+use crate::compute::Compute;
 use crate::config::Config;
 use crate::{Error, Result, Stop};
 
@@ -59,23 +63,24 @@ impl Validator {
     }
 
     /// The loss over the whole set, and the scores of the first `train.translate_sentences` sentences, of which
-    /// `train.samples` are kept. `None` if a signal interrupts it.
+    /// `train.samples` are kept. Ranks share the work, and all have the result. `None` if a signal interrupts one.
     pub(crate) fn validate(
         &self,
         model: &dyn Seq2Seq,
         step: u64,
-        kernels: Kernels,
+        compute: &Compute,
         stop: &Stop,
     ) -> Result<Option<Validation>> {
-        let Some(mut validation) = self.measure(model, step, kernels, stop)? else {
+        let Some(mut validation) = self.measure(model, step, compute, stop)? else {
             return Ok(None);
         };
         if self.sources.is_empty() {
             return Ok(Some(validation));
         }
+        let (kernels, comm) = (compute.kernels, &*compute.comm);
         let translator = Translator::new(model, &self.tokenizers, &self.decode, kernels);
         let translator = translator.observed_by(stop);
-        match Translated::new(&translator, &self.sources, &self.references) {
+        match Translated::new(&translator, &self.sources, &self.references, comm) {
             Ok(mut translated) => {
                 validation.bleu = Some(translated.bleu.score);
                 validation.chrf = Some(translated.chrf.score);
@@ -93,14 +98,16 @@ impl Validator {
         &self,
         model: &dyn Seq2Seq,
         step: u64,
-        kernels: Kernels,
+        compute: &Compute,
         stop: &Stop,
     ) -> Result<Option<Validation>> {
-        let pass = Pass::eval(kernels);
+        let (pass, comm) = (Pass::eval(compute.kernels), &*compute.comm);
         let (mut sum, mut correct, mut tokens) = (0.0, 0, 0);
-        for batch in self.batches.iter() {
-            if stop.status().is_some() {
-                return Ok(None);
+        let mut interrupted = false;
+        for batch in self.batches.iter().skip(comm.rank()).step_by(comm.size()) {
+            interrupted = stop.status().is_some();
+            if interrupted {
+                break;
             }
             let batch = self.dataset.batch(batch)?;
             let memory = model.encode(&batch.source, &pass)?;
@@ -110,12 +117,18 @@ impl Validator {
             correct += loss.correct;
             tokens += loss.tokens;
         }
-        let loss = sum / tokens.max(1) as f64;
+        let mut sums = [sum, correct as f64, tokens as f64, f64::from(interrupted)];
+        comm.sum_f64(&mut sums)?;
+        let [sum, correct, tokens, interrupted] = sums;
+        if interrupted > 0.0 {
+            return Ok(None);
+        }
+        let loss = sum / tokens.max(1.0);
         Ok(Some(Validation {
             step,
             loss,
             perplexity: loss.exp(),
-            accuracy: correct as f64 / tokens.max(1) as f64,
+            accuracy: correct / tokens.max(1.0),
             bleu: None,
             chrf: None,
             best: false,
@@ -125,18 +138,31 @@ impl Validator {
 }
 
 impl Translated {
-    /// Translates sentences with the decoder that `infer` uses, and scores the translations.
+    /// Translates sentences with the decoder that `infer` uses, and scores the translations. Ranks share the
+    /// sentences, and all have the result.
     pub(crate) fn new(
         translator: &Translator,
         sources: &[String],
         references: &[String],
+        comm: &dyn Comm,
     ) -> Result<Self> {
+        let at = |rank: usize| rank * sources.len() / comm.size();
+        let own = &sources[at(comm.rank())..at(comm.rank() + 1)];
+        let own = match Hypotheses::of(translator, own) {
+            Ok(hypotheses) => Some(hypotheses),
+            Err(InferError::Cancelled) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let all = gather_values(comm, &own)?.into_iter();
+        let Some(all) = all.collect::<Option<Vec<Hypotheses>>>() else {
+            return Err(InferError::Cancelled.into());
+        };
         let Evaluation {
             hypotheses,
             bleu,
             chrf,
             ..
-        } = evaluate(translator, sources, references)?;
+        } = Evaluation::of(Hypotheses::join(all), references)?;
         let lines = sources.iter().zip(references).zip(hypotheses);
         let lines = lines.map(|((source, reference), translation)| Sample {
             source: source.clone(),

@@ -6,7 +6,7 @@ pub(super) fn run(bytes: &[u8]) {
         return;
     };
     let _ = provenance.knows_isa();
-    assert_eq!(provenance.entries().len(), 7 + provenance.tokenizers.len());
+    assert_eq!(provenance.entries().len(), 8 + provenance.tokenizers.len());
     let json = serde_json::to_vec(&provenance).expect("JSON");
     assert_eq!(
         serde_json::from_slice::<Provenance>(&json).expect("read"),

@@ -38,6 +38,8 @@ pub(super) struct Chunks {
     read: usize,
     /// Lines of the next chunk, at most.
     most: usize,
+    /// How many ranks share a chunk.
+    ranks: usize,
 }
 
 enum Input {
@@ -69,7 +71,18 @@ impl Chunks {
             current: None,
             read: 0,
             most: FIRST_LINES,
+            ranks: 1,
         })
+    }
+
+    /// Larger chunks, for so many ranks.
+    pub(super) fn shared_by(self, ranks: usize) -> Self {
+        let most = FIRST_LINES * ranks;
+        Self {
+            most,
+            ranks,
+            ..self
+        }
     }
 
     /// The next lines; empty at the end. Lines read before an error are returned with the error.
@@ -77,7 +90,7 @@ impl Chunks {
         let mut chunk = Chunk::default();
         let mut bytes = 0;
         let mut until = None; // no line, no hurry
-        while chunk.lines.len() < self.most && bytes < BYTES {
+        while chunk.lines.len() < self.most && bytes < BYTES * self.ranks {
             let Some((file, input)) = &mut self.current else {
                 match self.inputs.next() {
                     Some(input) => (self.current, self.read) = (Some(input), 0),
@@ -101,7 +114,7 @@ impl Chunks {
                 Next::End => self.current = None,
             }
         }
-        self.most = (2 * self.most).min(LINES);
+        self.most = (2 * self.most).min(LINES * self.ranks);
         chunk
     }
 }

@@ -34,13 +34,15 @@ pub use diagonal::Diagonal;
 pub use layout::{CountTokens, Format, Layout, TermsOf};
 pub use scan::Kind;
 
+use serde::{Deserialize, Serialize};
+
 use crate::plan::missing;
 use crate::{AlignWords, Error, Link, Pair, Request, Result, Translation};
 
 use line::Line;
 
 /// A line to translate.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paragraph {
     pub text: String,
     /// The line's number: random draws depend on it, and on nothing else of the input.
@@ -50,7 +52,7 @@ pub struct Paragraph {
 }
 
 /// The translation of a line.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Translated {
     /// One line, without a line break.
     pub text: String,

@@ -16,6 +16,8 @@ mod words;
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 pub use attention::WordAligner;
 pub use heads::Heads;
 pub use judge::Judged;
@@ -26,7 +28,7 @@ use crate::{Hypothesis, Result};
 
 /// A word of the source and a word of its translation that stand for each other. Words are what white space
 /// separates, counted from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Link {
     pub source: usize,
     pub target: usize,

@@ -16,6 +16,9 @@ pub struct Provenance {
     /// The version of the fused kernels; `none` if the composed ones compute, `unknown` in older checkpoints.
     #[serde(default = "unknown")]
     pub isa: String,
+    /// How many processes trained together.
+    #[serde(default = "one")]
+    pub ranks: usize,
     /// SHA-256 of the config, except for the path of the run's folder.
     pub config: String,
     /// A hash of the training data, as tokens, and of how it is mixed.
@@ -43,6 +46,10 @@ pub struct CorpusProvenance {
 /// The value of what an older program did not record.
 const UNKNOWN: &str = "unknown";
 
+fn one() -> usize {
+    1
+}
+
 fn unknown() -> String {
     UNKNOWN.to_string()
 }
@@ -62,11 +69,13 @@ impl Provenance {
     /// Every entry with its name, for comparing two runs.
     pub fn entries(&self) -> Vec<(String, String)> {
         let validation = self.validation.as_deref().unwrap_or("none");
+        let ranks = self.ranks.to_string();
         let entries = [
             ("program", self.program.as_str()),
             ("machine", &self.target),
             ("device and kernels", &self.computed),
             ("version of the kernels", &self.isa),
+            ("ranks", &ranks),
             ("config", &self.config),
             ("training data", &self.data),
             ("validation data", validation),

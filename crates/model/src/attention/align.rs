@@ -1,6 +1,7 @@
-use attend_batch::Segments;
+use attend_batch::{RowNumbers, Segments};
 use attend_ops::{
-    Activation, Dropout, Linear, Mask, Pairs, Pass, Seen, Weight, linear_activated, softmax,
+    Activation, Dropout, Linear, Mask, Pairs, Pass, RowDropout, Seen, Weight, linear_activated,
+    softmax,
 };
 use candle_core::{D, Result, Tensor};
 use schemars::JsonSchema;
@@ -81,6 +82,16 @@ impl Scope {
     pub(crate) fn sentences(&self) -> impl Iterator<Item = usize> {
         let counts = self.pairs.queries.lengths().iter().enumerate();
         counts.flat_map(|(sentence, &count)| std::iter::repeat_n(sentence, count))
+    }
+
+    /// The dropout of the queries.
+    pub(crate) fn dropout(&self, dropout: Dropout) -> RowDropout {
+        if dropout.is_none() {
+            return RowDropout::NONE;
+        }
+        let places = self.sentences().map(|i| self.pairs.queries.place(i));
+        let positions = self.positions.iter().map(|&position| position as usize);
+        dropout.of_rows(RowNumbers::new(places.zip(positions)))
     }
 
     /// The number of keys that each query may attend to, at most `max_keys`. They are the first of its
@@ -178,7 +189,8 @@ impl Predicted {
         let keys = scope.pairs.keys.lengths();
         let lengths: Vec<f32> = scope.sentences().map(|i| keys[i] as f32).collect();
         let lengths = Tensor::new(lengths, query.device())?.unsqueeze(1)?;
-        let inner = linear_activated(query, &self.inner, Activation::Tanh, Dropout::NONE, pass)?;
+        let (tanh, none) = (Activation::Tanh, RowDropout::NONE);
+        let inner = linear_activated(query, &self.inner, tanh, &none, pass)?;
         // Not a matrix product, in which candle's summation order depends on the number of rows.
         let raw = inner
             .broadcast_mul(self.vector.value())?

@@ -138,11 +138,12 @@ impl Hard {
                 Mode::Eval => heaviest(weights),
                 Mode::Train { seed, draw } => {
                     let random = Key::new(seed, draw, self.site);
-                    if random.uniform(sentence as u64) < f64::from(self.config.soft_share) {
+                    let place = scope.pairs.queries.place(sentence) as u64;
+                    if random.uniform(place) < f64::from(self.config.soft_share) {
                         drew[row] = 0.0;
                         continue;
                     }
-                    let uniform = random.fork(u64::from(position)).uniform(row as u64);
+                    let uniform = random.fork(u64::from(position)).uniform(place);
                     sample(weights, uniform)
                 }
             };

@@ -70,7 +70,8 @@ impl Regions {
                 let channels = pictures.shape.channels;
                 let rows = pictures.values.len() / channels;
                 let pixels = Tensor::from_slice(&pictures.values, (rows, channels), &self.device)?;
-                let segments = Segments::packed(std::iter::repeat_n(self.count, count));
+                let regions = std::iter::repeat_n(self.count, count);
+                let segments = pictures.segments.with_lengths(regions);
                 (blocks.forward(pixels, pass)?, segments)
             }
             (Source::Features(features), None) => {
@@ -88,7 +89,8 @@ impl Regions {
         if let Some(places) = &self.places {
             x = places.add(&x, &segments)?;
         }
-        Ok((dropout(&x, self.drop.of(pass), pass)?, segments))
+        let drop = self.drop.of_rows(&segments, pass);
+        Ok((dropout(&x, &drop, pass)?, segments))
     }
 }
 

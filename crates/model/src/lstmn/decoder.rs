@@ -1,7 +1,7 @@
 use attend_batch::Segments;
 use attend_ops::{
-    Activation, Dropout, Fusion, Linear, Pairs, Pass, Shared, SourceSoFar, SourceTape, TapeSoFar,
-    beside, linear, linear_activated, tape_step,
+    Activation, Fusion, Linear, Pairs, Pass, RowDropout, Shared, SourceSoFar, SourceTape,
+    TapeSoFar, beside, linear, linear_activated, tape_step,
 };
 use candle_core::{DType, Device, Result, Tensor};
 
@@ -109,7 +109,7 @@ impl Decoder {
             return Ok(top.clone());
         };
         let all = beside(&beside(top, context, pass)?, x, pass)?;
-        linear_activated(&all, combine, Activation::Tanh, Dropout::NONE, pass)
+        linear_activated(&all, combine, Activation::Tanh, &RowDropout::NONE, pass)
     }
 
     /// What rows keep of themselves before the first token.

@@ -81,7 +81,7 @@ impl Layer {
         source: Option<&SourceTape>,
         pass: &Pass,
     ) -> Result<Tapes> {
-        let x = dropout(x, self.drop.of(pass), pass)?;
+        let x = dropout(x, &self.drop.of_rows(sentences, pass), pass)?;
         let input = self.input(&x, pass)?;
         tapes(&input, &self.tape, sentences, source, pass)
     }

@@ -15,7 +15,7 @@ mod layer;
 pub use config::{FusionKind, LstmnConfig};
 
 use attend_batch::{Packed, Source};
-use attend_ops::{DropoutSite, Kernels, Linear, Pass, dropout, project};
+use attend_ops::{DropoutSite, EmbeddingDropout, Kernels, Linear, Pass, dropout, project};
 use candle_core::{Result, Tensor, bail};
 
 use crate::cache::{Cache, CachedState, StepCached};
@@ -69,7 +69,8 @@ impl Lstmn {
     /// The encoder, and its attention.
     fn run_encoder(&self, source: &Source, pass: &Pass) -> Result<(Memory, Vec<AttentionMap>)> {
         let source = tokens(source)?;
-        let x = embed_words(&self.tables.source, &source.ids, self.source_drop, pass)?;
+        let drop = self.source_drop.of_embeddings(&source.segments, pass);
+        let x = embed_words(&self.tables.source, &source.ids, &drop, pass)?;
         let (tapes, maps) = self.encoder.forward(&x, &source.segments, pass)?;
         let states = tapes.narrow(1, 0, self.width)?.contiguous()?;
         let memory = Memory::new(states, source.segments.clone());
@@ -84,10 +85,13 @@ impl Lstmn {
         pass: &Pass,
     ) -> Result<(Tensor, Vec<AttentionMap>)> {
         let inputs = target.shifted(self.start_token());
-        let x = embed_words(&self.tables.target, &inputs, self.target_drop, pass)?;
+        let segments = &target.segments;
+        let drop = self.target_drop.of_embeddings(segments, pass);
+        let x = embed_words(&self.tables.target, &inputs, &drop, pass)?;
         let source = self.decoder.source(memory, tapes(memory)?, pass)?;
-        let (hidden, maps) = self.decoder.forward(&x, &target.segments, &source, pass)?;
-        Ok((dropout(&hidden, self.hidden_drop.of(pass), pass)?, maps))
+        let (hidden, maps) = self.decoder.forward(&x, segments, &source, pass)?;
+        let drop = self.hidden_drop.of_rows(segments, pass);
+        Ok((dropout(&hidden, &drop, pass)?, maps))
     }
 }
 
@@ -183,7 +187,7 @@ impl StepCached for Lstmn {
         pass: &Pass,
     ) -> Result<Tensor> {
         cache.reserve()?;
-        let x = embed_words(&self.tables.target, last, self.target_drop, pass)?;
+        let x = embed_words(&self.tables.target, last, &EmbeddingDropout::NONE, pass)?;
         let hidden = self.decoder.step(&x, cache, maps, pass)?;
         project(&hidden, &self.tables.output, pass)
     }

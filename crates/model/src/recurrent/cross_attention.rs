@@ -1,4 +1,4 @@
-use attend_ops::{Activation, Dropout, Linear, Pass, beside, linear_activated};
+use attend_ops::{Activation, Linear, Pass, RowDropout, beside, linear_activated};
 use candle_core::{Result, Tensor};
 
 use super::attention_config::{AttentionConfig, AttentionOrder};
@@ -73,5 +73,5 @@ pub(super) fn combined(parts: &[&Tensor], matrix: &Linear, pass: &Pass) -> Resul
     let all = rest
         .iter()
         .try_fold(first, |all, part| beside(&all, part, pass))?;
-    linear_activated(&all, matrix, Activation::Tanh, Dropout::NONE, pass)
+    linear_activated(&all, matrix, Activation::Tanh, &RowDropout::NONE, pass)
 }

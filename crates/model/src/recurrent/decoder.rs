@@ -155,9 +155,8 @@ impl Decoder {
         pass: &Pass,
     ) -> Result<StepOutput> {
         let highest = self.layers.len() - 1;
-        let time = scope.positions.first().map_or(0, |&time| time as usize);
         let Some((cross, over)) = self.attention.as_ref().zip(over) else {
-            self.step_cells(own, input, None, time, pass)?;
+            self.step_cells(own, input, None, scope, pass)?;
             let top = self.output_of(&own[highest])?;
             let (attended, summary) = (None, self.seen(own).map(|seen| seen.summary));
             return Ok(StepOutput {
@@ -171,13 +170,13 @@ impl Decoder {
             AttentionOrder::Bahdanau => {
                 let attended = attend(&self.output_of(&own[highest])?)?;
                 let feed = Some(&attended.context);
-                self.step_cells(own, input, feed, time, pass)?;
+                self.step_cells(own, input, feed, scope, pass)?;
                 let top = self.output_of(&own[highest])?;
                 Ok(StepOutput::attended(top, attended))
             }
             AttentionOrder::Luong => {
                 let feed = cross.feeds.then(|| own.pop()).flatten();
-                self.step_cells(own, input, feed.as_ref(), time, pass)?;
+                self.step_cells(own, input, feed.as_ref(), scope, pass)?;
                 let state = self.output_of(&own[highest])?;
                 let attended = attend(&state)?;
                 let top = cross.combine(&[&attended.context, &state], pass)?;
@@ -194,7 +193,7 @@ impl Decoder {
         own: &mut [Tensor],
         input: StepInput,
         feed: Option<&Tensor>,
-        time: usize,
+        scope: &Scope,
         pass: &Pass,
     ) -> Result<()> {
         let mut below: Option<Tensor> = None;
@@ -219,7 +218,8 @@ impl Decoder {
                     cell(self.cell, input.gates, rows, &recurrent, &state, pass)?
                 }
                 Some(below) => {
-                    let below = dropout(below, layer.drop.of(pass).at(time), pass)?;
+                    let drop = scope.dropout(layer.drop.of(pass));
+                    let below = dropout(below, &drop, pass)?;
                     let input = Shared::new(&linear(&below, &[&layer.input], pass)?, pass)?;
                     let rows = 0..below.dim(0)?;
                     cell(self.cell, &input, rows, &recurrent, &state, pass)?
@@ -278,7 +278,7 @@ impl Decoder {
             .transpose()?;
         let (y, mut x) = (x, x.clone());
         for (n, (layer, start)) in self.layers.iter().zip(&own).enumerate() {
-            let input = dropout(&x, layer.drop.of(pass), pass)?;
+            let input = dropout(&x, &layer.drop.of_rows(targets, pass), pass)?;
             let mut input = linear(&input, &[&layer.input], pass)?;
             if let Some(seen) = seen.as_ref().filter(|_| n == 0) {
                 input = (input + &seen.gates)?;

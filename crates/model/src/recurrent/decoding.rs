@@ -1,5 +1,5 @@
 use attend_batch::Packed;
-use attend_ops::{DropoutSite, Linear, Pass, Weight, dropout, project};
+use attend_ops::{DropoutSite, EmbeddingDropout, Linear, Pass, Weight, dropout, project};
 use candle_core::{Result, Tensor};
 
 use super::alignment::{Alignment, AttentionPenalty};
@@ -62,17 +62,19 @@ impl Decoding {
         target: &Packed,
         pass: &Pass,
     ) -> Result<Decoded> {
+        let segments = &target.segments;
         let inputs = target.shifted(decoding::Decoding::start_token(self));
         let embed = |order: Option<&[u32]>| {
-            let ids = match order {
-                None => inputs,
-                Some(rows) => rows.iter().map(|&row| inputs[row as usize]).collect(),
+            let drop = self.target_drop.of_embeddings(segments, pass);
+            let Some(rows) = order else {
+                return embed_words(&self.target, &inputs, &drop, pass);
             };
-            embed_words(&self.target, &ids, self.target_drop, pass)
+            let ids: Vec<u32> = rows.iter().map(|&row| inputs[row as usize]).collect();
+            embed_words(&self.target, &ids, &drop.select(rows), pass)
         };
-        let segments = &target.segments;
         let decoded = self.decoder.forward(encoded, segments, embed, pass)?;
-        let hidden = dropout(&decoded.hidden, self.hidden_drop.of(pass), pass)?;
+        let drop = self.hidden_drop.of_rows(segments, pass);
+        let hidden = dropout(&decoded.hidden, &drop, pass)?;
         Ok(Decoded { hidden, ..decoded })
     }
 
@@ -150,7 +152,7 @@ impl StepCached for Decoding {
         maps: Option<&mut Vec<AttentionMap>>,
         pass: &Pass,
     ) -> Result<Tensor> {
-        let x = embed_words(&self.target, last, self.target_drop, pass)?;
+        let x = embed_words(&self.target, last, &EmbeddingDropout::NONE, pass)?;
         let input = StepInput {
             gates: &self.decoder.step_input(&x, &cache.own, pass)?,
             rows: 0..last.len(),

@@ -72,7 +72,7 @@ impl Encoder {
         let mut x = x.clone();
         let mut finals = Vec::new();
         for layer in &self.layers {
-            let input = dropout(&x, layer.drop.of(pass), pass)?;
+            let input = dropout(&x, &layer.drop.of_rows(sentences, pass), pass)?;
             let mut outputs = Vec::new();
             let mut lasts = Vec::new();
             for rnn in &layer.directions {

@@ -106,7 +106,8 @@ fn recurrent(
 impl Encode for Recurrent {
     fn encode(&self, source: &Source, pass: &Pass) -> Result<Memory> {
         let source = tokens(source)?;
-        let x = embed_words(&self.source, &source.ids, self.source_drop, pass)?;
+        let drop = self.source_drop.of_embeddings(&source.segments, pass);
+        let x = embed_words(&self.source, &source.ids, &drop, pass)?;
         let (states, finals) = self.encoder.forward(&x, &source.segments, pass)?;
         let encoded = Encoded {
             states,

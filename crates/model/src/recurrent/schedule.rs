@@ -10,6 +10,8 @@ use super::encoded::Encoded;
 pub(super) struct Schedule {
     /// Sentence indices, the longest first.
     order: Vec<usize>,
+    /// The sentences in this order.
+    sorted: Segments,
     /// The number of sentences that have a token at each time step.
     going: Vec<usize>,
     /// For every row in time-major order, its row in the packed batch.
@@ -29,7 +31,13 @@ impl Schedule {
             sentences.map(move |&sentence| (targets.range(sentence).start + time) as u32)
         });
         let rows = rows.collect();
-        Self { order, going, rows }
+        let sorted = targets.select(order.iter().copied());
+        Self {
+            order,
+            sorted,
+            going,
+            rows,
+        }
     }
 
     /// For every row in time-major order, its row in the packed batch.
@@ -49,7 +57,7 @@ impl Schedule {
     /// The segments of a step's queries: one query for each sentence that has a token at this time step.
     pub(super) fn going(&self, time: usize) -> Segments {
         let still = |rank: usize| usize::from(rank < self.going[time]);
-        Segments::packed((0..self.order.len()).map(still))
+        self.sorted.with_lengths((0..self.order.len()).map(still))
     }
 
     /// The memory with its sentences in this order, the longest target first.
@@ -65,7 +73,7 @@ impl Schedule {
         let finals = memory.finals.iter();
         Ok(Encoded {
             states: memory.states.index_select(&rows, 0)?,
-            segments: Segments::packed(ranges().map(|range| range.len())),
+            segments: memory.segments.select(self.order.iter().copied()),
             finals: finals
                 .map(|last| last.index_select(&order, 0))
                 .collect::<Result<_>>()?,
@@ -83,10 +91,10 @@ impl Schedule {
 
     /// The segments of the memory before [`Schedule::sorted`].
     pub(super) fn keys(&self, sorted: &Encoded) -> Segments {
-        let mut lengths = vec![0; self.order.len()];
-        for (&sentence, &length) in self.order.iter().zip(sorted.segments.lengths()) {
-            lengths[sentence] = length;
+        let mut ranks = vec![0; self.order.len()];
+        for (rank, &sentence) in self.order.iter().enumerate() {
+            ranks[sentence] = rank;
         }
-        Segments::packed(lengths)
+        sorted.segments.select(ranks)
     }
 }

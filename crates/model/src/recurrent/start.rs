@@ -1,5 +1,7 @@
 use attend_batch::Segments;
-use attend_ops::{Activation, Cell, Dropout, Linear, Pairs, Pass, Shared, linear_activated, mix};
+use attend_ops::{
+    Activation, Cell, Linear, Pairs, Pass, RowDropout, Shared, linear_activated, mix,
+};
 use candle_core::{Result, Tensor};
 
 use super::config::RecurrentConfig;
@@ -31,7 +33,7 @@ impl Start {
         pass: &Pass,
     ) -> Result<Vec<Tensor>> {
         let mean = mean(vectors, segments, pass)?;
-        let none = Dropout::NONE;
+        let none = &RowDropout::NONE;
         let state = |layer| linear_activated(&mean, layer, Activation::Tanh, none, pass);
         self.layers.iter().map(state).collect()
     }
@@ -47,7 +49,7 @@ fn mean(x: &Tensor, segments: &Segments, pass: &Pass) -> Result<Tensor> {
     }
     let weights = Tensor::from_vec(weights, (count, longest), x.device())?;
     let pairs = Pairs {
-        queries: Segments::packed(std::iter::repeat_n(1, count)),
+        queries: segments.with_lengths(std::iter::repeat_n(1, count)),
         keys: segments.clone(),
     };
     mix(&weights, &Shared::new(x, pass)?, &pairs, pass)

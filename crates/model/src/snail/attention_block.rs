@@ -37,7 +37,8 @@ impl AttentionBlock {
         let Attended {
             context, weights, ..
         } = self.attention.attend(&query, &over, scope, pass)?;
-        let context = dropout(&context, self.drop.of(pass), pass)?;
+        let drop = scope.dropout(self.drop.of(pass));
+        let context = dropout(&context, &drop, pass)?;
         Ok((beside(x, &context, pass)?, weights))
     }
 }

@@ -1,5 +1,5 @@
 use attend_batch::Segments;
-use attend_ops::{DropoutSite, Linear, Pass, beside, dropout, gated, linear, shift};
+use attend_ops::{DropoutSite, Linear, Pass, RowDropout, beside, dropout, gated, linear, shift};
 use candle_core::{Result, Tensor};
 
 /// A causal convolution with kernel size 2 and dilation r (Algorithm 1):
@@ -19,7 +19,8 @@ impl Convolution {
     /// All positions at once: `[n, c]` to `[n, c + D]`.
     pub(super) fn forward(&self, x: &Tensor, sentences: &Segments, pass: &Pass) -> Result<Tensor> {
         let past = shift(x, sentences, self.dilation, pass)?;
-        self.append_channels(x, &past, pass)
+        let drop = self.drop.of_rows(sentences, pass);
+        self.append_channels(x, &past, &drop, pass)
     }
 
     /// One position, `length`: `[rows, c]` to `[rows, c + D]`. Earlier positions are in `features`
@@ -38,13 +39,19 @@ impl Convolution {
                 past.narrow(1, 0, x.dim(1)?)?.contiguous()?
             }
         };
-        self.append_channels(x, &past, pass)
+        self.append_channels(x, &past, &RowDropout::NONE, pass)
     }
 
     /// y of x_t = `x` and x_{t-r} = `past`.
-    fn append_channels(&self, x: &Tensor, past: &Tensor, pass: &Pass) -> Result<Tensor> {
+    fn append_channels(
+        &self,
+        x: &Tensor,
+        past: &Tensor,
+        drop: &RowDropout,
+        pass: &Pass,
+    ) -> Result<Tensor> {
         let window = beside(past, x, pass)?; // (n, 2c)
         let new = gated(&linear(&window, &[&self.gates], pass)?, pass)?; // (n, D)
-        beside(x, &dropout(&new, self.drop.of(pass), pass)?, pass)
+        beside(x, &dropout(&new, drop, pass)?, pass)
     }
 }

@@ -16,7 +16,7 @@ mod footprint;
 pub use config::SnailConfig;
 
 use attend_batch::{Packed, Source};
-use attend_ops::{DropoutSite, Kernels, Linear, Pass, dropout, project};
+use attend_ops::{DropoutSite, EmbeddingDropout, Kernels, Linear, Pass, dropout, project};
 use candle_core::{Result, Tensor};
 
 use crate::cache::{Cache, CachedState, StepCached};
@@ -63,7 +63,8 @@ impl Snail {
     /// The encoder, and its attention.
     fn run_encoder(&self, source: &Source, pass: &Pass) -> Result<(Memory, Vec<AttentionMap>)> {
         let source = tokens(source)?;
-        let x = embed_words(&self.tables.source, &source.ids, self.source_drop, pass)?;
+        let drop = self.source_drop.of_embeddings(&source.segments, pass);
+        let x = embed_words(&self.tables.source, &source.ids, &drop, pass)?;
         let (states, maps) = self.encoder.forward(&x, &source.segments, pass)?;
         Ok((Memory::new(states, source.segments.clone()), maps))
     }
@@ -76,10 +77,12 @@ impl Snail {
         pass: &Pass,
     ) -> Result<(Tensor, Vec<AttentionMap>)> {
         let inputs = target.shifted(self.start_token());
-        let x = embed_words(&self.tables.target, &inputs, self.target_drop, pass)?;
         let segments = &target.segments;
+        let drop = self.target_drop.of_embeddings(segments, pass);
+        let x = embed_words(&self.tables.target, &inputs, &drop, pass)?;
         let (hidden, maps) = self.decoder.forward(&x, segments, memory, pass)?;
-        Ok((dropout(&hidden, self.hidden_drop.of(pass), pass)?, maps))
+        let drop = self.hidden_drop.of_rows(segments, pass);
+        Ok((dropout(&hidden, &drop, pass)?, maps))
     }
 }
 
@@ -158,7 +161,7 @@ impl StepCached for Snail {
         pass: &Pass,
     ) -> Result<Tensor> {
         cache.reserve()?;
-        let x = embed_words(&self.tables.target, last, self.target_drop, pass)?;
+        let x = embed_words(&self.tables.target, last, &EmbeddingDropout::NONE, pass)?;
         let hidden = self.decoder.step(&x, cache, maps, pass)?;
         project(&hidden, &self.tables.output, pass)
     }

@@ -87,7 +87,7 @@ impl Block {
     fn forward(&self, x: &Tensor, scene: Scene, pass: &Pass) -> Result<(Tensor, Vec<Tensor>)> {
         let Sublayer { residual, body } = &self.sublayer;
         let mut weights = Vec::new();
-        let y = residual.around(x, pass, |x| match body {
+        let y = residual.around(x, scene.sentences, pass, |x| match body {
             Body::Itself(heads, mask) => {
                 let scope = Scope::new(scene.sentences, scene.sentences, *mask);
                 let kv = heads.keys_values(x, pass)?;
@@ -105,7 +105,7 @@ impl Block {
                 weights = of_heads;
                 Ok(y)
             }
-            Body::FeedForward(network) => network.forward(x, pass),
+            Body::FeedForward(network) => network.forward(x, scene.sentences, pass),
         })?;
         Ok((y, weights))
     }
@@ -131,7 +131,8 @@ impl Block {
             let over = KeysValues::new(&score.keys(&k, pass)?, &v, pass)?;
             let scores = score.of(&q, &over.keys, &scope.pairs, pass)?;
             let weights = Align::Global.weights(&scores, &q, scope, score.max_keys(), pass)?;
-            let dropped = dropout(&weights, heads.drop.of(pass).at(head), pass)?;
+            let drop = scope.dropout(heads.drop.of(pass).of_head(head));
+            let dropped = dropout(&weights, &drop, pass)?;
             contexts.push(mix(&dropped, &over.values, &scope.pairs, pass)?);
             all_weights.push(weights);
         }

@@ -35,6 +35,10 @@ pub struct TransformerConfig {
     /// Dropout after the activation inside feed-forward layers.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub activation_dropout: f32,
+    /// The probability with which a layer is left out of a pass of training (layer dropout).
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
+    pub layer_dropout: f32,
     /// Activation function of the feed-forward layers.
     pub activation: Activation,
     /// Layer normalisation after each sub-layer, as in the paper, or before it.
@@ -79,6 +83,7 @@ impl Default for TransformerConfig {
             dropout: 0.1,
             attention_dropout: 0.0,
             activation_dropout: 0.0,
+            layer_dropout: 0.0,
             activation: Activation::Relu,
             norm: NormKind::Post,
             tie: Tie::All,
@@ -86,6 +91,10 @@ impl Default for TransformerConfig {
             score: Scores::default(),
         }
     }
+}
+
+fn is_zero(rate: &f32) -> bool {
+    *rate == 0.0
 }
 
 impl From<Activation> for ops::Activation {

@@ -5,6 +5,7 @@ use candle_core::{Result, Tensor};
 use super::block::{Block, Scene, run};
 use super::builder::{Builder, Last};
 use super::config::TransformerConfig;
+use super::layer_dropout::LayerDropout;
 use super::singles;
 use crate::attention::Scope;
 use crate::cache::Cache;
@@ -15,6 +16,7 @@ use crate::{AttentionMap, Memory};
 /// feed-forward network.
 pub(crate) struct Decoder {
     layers: Vec<[Block; 3]>,
+    dropout: LayerDropout,
     last: Last,
 }
 
@@ -33,10 +35,13 @@ impl Decoder {
                 builder.feed_forward()?,
             ])
         };
+        let layers: Vec<_> = (0..config.decoder_layers)
+            .map(layer)
+            .collect::<Result<_>>()?;
+        let (rate, stack) = (config.layer_dropout, "model.decoder.layers");
         Ok(Self {
-            layers: (0..config.decoder_layers)
-                .map(layer)
-                .collect::<Result<_>>()?,
+            dropout: LayerDropout::new(rate, stack, layers.len(), init),
+            layers,
             last: Last::new("model.decoder.layer_norm", config, init)?,
         })
     }
@@ -54,9 +59,10 @@ impl Decoder {
             sentences,
             memory: Some(memory),
         };
+        let kept = self.dropout.kept(pass)?;
         let x = run(
             x,
-            self.layers.iter().map(|layer| &layer[..]),
+            kept.iter().map(|&layer| &self.layers[layer][..]),
             scene,
             maps,
             pass,
@@ -106,7 +112,7 @@ impl Decoder {
         for (layer, ((blocks, own), source)) in layers.enumerate() {
             for block in blocks {
                 let Sublayer { residual, body } = &block.sublayer;
-                x = residual.around(&x, pass, |x| match body {
+                x = residual.around(&x, &each, pass, |x| match body {
                     Body::Itself(heads, _) => {
                         let (own, keys) = append(heads, x, own, cache.length, pass)?;
                         let attended = Attended {
@@ -130,7 +136,7 @@ impl Decoder {
                         maps.extend(block.maps(layer, weights));
                         Ok(y)
                     }
-                    Body::FeedForward(network) => network.forward(x, pass),
+                    Body::FeedForward(network) => network.forward(x, &each, pass),
                 })?;
             }
         }

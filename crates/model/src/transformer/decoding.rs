@@ -52,8 +52,7 @@ impl Decoding {
         pass: &Pass,
     ) -> Result<Tensor> {
         let inputs = target.shifted(decoding::Decoding::start_token(self));
-        let positions = target.segments.positions();
-        let x = self.target.embed(&inputs, &positions, pass)?;
+        let x = self.target.embed(&inputs, &target.segments, pass)?;
         self.decoder
             .forward(&x, &target.segments, memory, maps, pass)
     }
@@ -125,7 +124,7 @@ impl StepCached for Decoding {
     ) -> Result<Tensor> {
         cache.reserve()?;
         let positions = vec![cache.length as u32; last.len()];
-        let x = self.target.embed(last, &positions, pass)?;
+        let x = self.target.embed_step(last, &positions, pass)?;
         let hidden = self.decoder.step(&x, cache, maps, pass)?;
         project(&hidden, &self.output, pass)
     }

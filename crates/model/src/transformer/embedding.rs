@@ -1,4 +1,5 @@
-use attend_ops::{DropoutSite, Pass, Weight, embed};
+use attend_batch::Segments;
+use attend_ops::{DropoutSite, EmbeddingDropout, Pass, Weight, embed};
 use candle_core::{Result, Tensor};
 
 use super::config::TransformerConfig;
@@ -23,10 +24,18 @@ impl Embedding {
     }
 
     /// Embeddings times √d, plus positions, then dropout (§3.4, §3.5, §5.4).
-    pub(super) fn embed(&self, ids: &[u32], positions: &[u32], pass: &Pass) -> Result<Tensor> {
+    pub(super) fn embed(&self, ids: &[u32], sentences: &Segments, pass: &Pass) -> Result<Tensor> {
+        let places = self.positions.upto(sentences.longest())?;
+        let dropout = self.drop.of_embeddings(sentences, pass);
+        let positions = sentences.positions();
+        embed(&self.table, ids, &places, &positions, &dropout, pass)
+    }
+
+    /// The same of one token for each row of a decoding step, without dropout.
+    pub(super) fn embed_step(&self, ids: &[u32], positions: &[u32], pass: &Pass) -> Result<Tensor> {
         let longest = positions.iter().max().map_or(0, |&last| last as usize + 1);
         let places = self.positions.upto(longest)?;
-        let dropout = self.drop.of(pass);
-        embed(&self.table, ids, &places, positions, dropout, pass)
+        let none = EmbeddingDropout::NONE;
+        embed(&self.table, ids, &places, positions, &none, pass)
     }
 }

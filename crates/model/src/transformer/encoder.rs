@@ -5,12 +5,14 @@ use candle_core::{Result, Tensor};
 use super::block::{Block, Scene, run};
 use super::builder::{Builder, Last};
 use super::config::TransformerConfig;
+use super::layer_dropout::LayerDropout;
 use crate::AttentionMap;
 use crate::weights::Init;
 
 /// Figure 1, left: N layers of self-attention and a feed-forward network.
 pub(crate) struct Encoder {
     layers: Vec<[Block; 2]>,
+    dropout: LayerDropout,
     last: Last,
 }
 
@@ -25,10 +27,13 @@ impl Encoder {
             };
             Ok([builder.itself(Mask::Full)?, builder.feed_forward()?])
         };
+        let layers: Vec<_> = (0..config.encoder_layers)
+            .map(layer)
+            .collect::<Result<_>>()?;
+        let (rate, stack) = (config.layer_dropout, "model.encoder.layers");
         Ok(Self {
-            layers: (0..config.encoder_layers)
-                .map(layer)
-                .collect::<Result<_>>()?,
+            dropout: LayerDropout::new(rate, stack, layers.len(), init),
+            layers,
             last: Last::new("model.encoder.layer_norm", config, init)?,
         })
     }
@@ -45,9 +50,10 @@ impl Encoder {
             sentences,
             memory: None,
         };
+        let kept = self.dropout.kept(pass)?;
         let x = run(
             x,
-            self.layers.iter().map(|layer| &layer[..]),
+            kept.iter().map(|&layer| &self.layers[layer][..]),
             scene,
             maps,
             pass,

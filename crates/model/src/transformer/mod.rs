@@ -11,6 +11,7 @@ mod decoding;
 mod embedding;
 mod encoder;
 mod footprint;
+mod layer_dropout;
 mod position;
 mod scores;
 mod state;
@@ -65,8 +66,7 @@ impl Transformer {
         pass: &Pass,
     ) -> Result<Memory> {
         let source = tokens(source)?;
-        let positions = source.segments.positions();
-        let x = self.source.embed(&source.ids, &positions, pass)?;
+        let x = self.source.embed(&source.ids, &source.segments, pass)?;
         let states = self.encoder.forward(&x, &source.segments, maps, pass)?;
         Ok(Memory::new(states, source.segments.clone()))
     }

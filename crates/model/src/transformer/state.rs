@@ -42,7 +42,7 @@ impl DecoderState for FusedState<'_> {
 
     fn step(&mut self, last: &[u32], maps: Option<&mut Vec<AttentionMap>>) -> Result<Tensor> {
         let Self { model, cache, pass } = self;
-        let x = model.target.embed(last, &cache.lengths(), pass)?;
+        let x = model.target.embed_step(last, &cache.lengths(), pass)?;
         let mut weights = maps.is_some().then(Vec::new);
         let x = step(&x, model.decoder.sublayers(), cache, weights.as_mut())?;
         if let (Some(maps), Some(weights)) = (maps, weights) {

@@ -6,7 +6,7 @@ mod variants;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use attend_batch::Packed;
+use attend_batch::{Packed, Source};
 use attend_model::{
     AlignKind, AttentionChoice, KeptRows, Kernels, Loaded, ModelConfig, Packing, Pass, Place,
     Seq2Seq,
@@ -52,11 +52,17 @@ fn assert_close(a: &Tensor, b: &Tensor, tolerance: f32) -> Result<()> {
 #[test]
 fn every_parameter_receives_a_gradient() -> Result<()> {
     each(|config, model, kernels| {
-        let pass = Pass::train(kernels, 1, 1);
-        let memory = model.encode(&source(config), &pass)?;
-        let output = model.decode(&memory, &target(), &pass)?;
-        let loss = model.loss(&output, &target(), 0.1, &pass)?;
-        loss.backward(1.0, model.weights().params())?;
+        // One pass may leave out a layer.
+        let passes = if drops_layers(config) { 8 } else { 1 };
+        for draw in 1..=passes {
+            let pass = Pass::train(kernels, 1, draw);
+            let memory = model.encode(&source(config), &pass)?;
+            let output = model.decode(&memory, &target(), &pass)?;
+            let loss = model.loss(&output, &target(), 0.1, &pass)?;
+            loss.backward(1.0, model.weights().params())?;
+            let mut params = model.weights().params();
+            assert!(params.all(|param| param.gradient().is_some()));
+        }
         for param in model.weights().params() {
             let gradient = param
                 .gradient()
@@ -69,6 +75,10 @@ fn every_parameter_receives_a_gradient() -> Result<()> {
         }
         Ok(())
     })
+}
+
+fn drops_layers(config: &ModelConfig) -> bool {
+    matches!(config, ModelConfig::Transformer(config) if config.layer_dropout > 0.0)
 }
 
 /// A key bias adds the same number to all scores of a query, which does not change their softmax.
@@ -114,6 +124,40 @@ fn fused_and_composed_kernels_have_the_same_loss_and_gradients_with_dropout() ->
         }
     }
     Ok(())
+}
+
+#[test]
+fn gradients_of_the_parts_of_a_batch_sum_to_those_of_the_whole_with_dropout() -> Result<()> {
+    each(|config, model, kernels| {
+        let whole = config.build(vocabularies(config), 3, &Device::Cpu)?;
+        let pass = Pass::train(kernels, 1, 1);
+        let backward = |model: &dyn Seq2Seq, source: &Source, target: &Packed| -> Result<f32> {
+            let memory = model.encode(source, &pass)?;
+            let output = model.decode(&memory, target, &pass)?;
+            let loss = model.loss(&output, target, 0.1, &pass)?;
+            let value = loss.smoothed()?;
+            loss.backward(1.0, model.weights().params())?;
+            Ok(value)
+        };
+        let (source, target) = (source(config), target());
+        let of_whole = backward(&*whole, &source, &target)?;
+        let mut of_parts = 0.0;
+        for part in [0..1, 1..3] {
+            of_parts += backward(model, &source.part(part.clone()), &target.part(part))?;
+        }
+        assert!(
+            (of_whole - of_parts).abs() < 1e-4,
+            "{of_whole} and {of_parts}"
+        );
+        for (param, whole) in model.weights().params().zip(whole.weights().params()) {
+            let (Some(parts), Some(whole)) = (param.gradient(), whole.gradient()) else {
+                panic!("{param:?} has no gradient")
+            };
+            let scale = whole.abs()?.max_all()?.to_scalar::<f32>()?.max(1.0);
+            assert_close(parts, whole, 2e-5 * scale)?;
+        }
+        Ok(())
+    })
 }
 
 #[test]
@@ -428,10 +472,10 @@ fn frozen_weights_have_no_gradient_and_do_not_change_those_of_the_others() -> Re
         for kernels in Kernels::ALL {
             let pass = Pass::train(kernels, 1, 1);
             let gradients = |model: &dyn Seq2Seq| -> Result<Gradients> {
+                model.weights().params().for_each(|param| param.clear());
                 let memory = model.encode(&source(config), &pass)?;
                 let output = model.decode(&memory, &target(), &pass)?;
                 let loss = model.loss(&output, &target(), 0.1, &pass)?;
-                model.weights().params().for_each(|param| param.clear());
                 loss.backward(1.0, model.weights().params())?;
                 let params = model.weights().params();
                 Ok(params

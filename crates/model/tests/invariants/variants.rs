@@ -43,6 +43,10 @@ pub(super) fn configs() -> Vec<ModelConfig> {
             ..tiny()
         }));
     }
+    configs.push(ModelConfig::Transformer(TransformerConfig {
+        layer_dropout: 0.5,
+        ..tiny()
+    }));
     let comparing = ScoreKind::ALL.into_iter().filter(|score| score.compares());
     let one_for_all = comparing.map(|score| vec![score]);
     let one_for_each = vec![ScoreKind::Additive, ScoreKind::ScaledDot, ScoreKind::Cosine];

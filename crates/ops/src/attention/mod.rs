@@ -120,7 +120,8 @@ impl Plan {
         if self.dropout.is_none() {
             Dropout::NONE
         } else {
-            self.dropout.part((sentence * self.heads + head) as u64)
+            let place = self.queries.place(sentence);
+            self.dropout.part((place * self.heads + head) as u64)
         }
     }
 

@@ -6,7 +6,7 @@ use super::int8::QuantizedRows;
 use super::*;
 use crate::testing::{assert_close, bits, weight};
 use crate::{
-    Activation, Dropout, Kernels, Linear, Pass, Weight, linear, linear_activated, project,
+    Activation, Kernels, Linear, Pass, RowDropout, Weight, linear, linear_activated, project,
 };
 
 /// Rows, outputs and inputs: less and more than a tile, a block, a pass and a task.
@@ -55,7 +55,7 @@ fn packed_floats_give_the_bits_of_unpacked_ones() {
         let expected = linear(&x, &[&plain, &more, &plain], &pass).unwrap();
         let found = linear(&x, &[&packed, &more_packed, &packed], &pass).unwrap();
         assert!(bits(&expected) == bits(&found), "{n} {o} {i}");
-        let run = |layer| linear_activated(&x, layer, Activation::Gelu, Dropout::NONE, &pass);
+        let run = |layer| linear_activated(&x, layer, Activation::Gelu, &RowDropout::NONE, &pass);
         assert!(bits(&run(&plain).unwrap()) == bits(&run(&packed).unwrap()));
         if o > 1 {
             let run = |layer| project(&x, layer, &pass).unwrap();

@@ -19,7 +19,7 @@ use crate::buffer::Buffer;
 use crate::cpu::view;
 use crate::linear::{self, Linear};
 use crate::norm::{self, Branch, add_rows};
-use crate::random::Dropout;
+use crate::random::RowDropout;
 use crate::sublayer::{Body, FeedForward, MultiHead, NormPlacement, Sublayer};
 use crate::threads::stay_awake;
 use attend::attend;
@@ -76,7 +76,7 @@ pub fn step<'a>(
         x = match residual.placement {
             NormPlacement::Post => {
                 let z = body(&x)?;
-                let (values, dropout) = (&z[..], Dropout::NONE);
+                let (values, dropout) = (&z[..], &RowDropout::NONE);
                 let mut y = Buffer::any(x.len());
                 norm::forward(&x, Some(Branch { values, dropout }), &residual.norm, &mut y)?;
                 y
@@ -84,7 +84,7 @@ pub fn step<'a>(
             NormPlacement::Pre => {
                 let mut normed = Buffer::any(x.len());
                 norm::forward(&x, None, &residual.norm, &mut normed)?;
-                add_rows(&mut x, &body(&normed)?, d, Dropout::NONE);
+                add_rows(&mut x, &body(&normed)?, d, &RowDropout::NONE);
                 x
             }
         };
@@ -114,7 +114,7 @@ impl Place {
 fn affine(x: &[f32], layers: &[&Linear]) -> Result<Buffer> {
     let (_, inputs) = layers[0].weight.dims2()?;
     let mut y = Buffer::any(x.len() / inputs * linear::outputs(layers)?);
-    linear::forward(x, layers, None, Dropout::NONE, &mut y)?;
+    linear::forward(x, layers, None, &RowDropout::NONE, &mut y)?;
     Ok(y)
 }
 
@@ -127,7 +127,13 @@ fn feed_forward(x: &[f32], network: &FeedForward) -> Result<Buffer> {
     } = network;
     let (outputs, inputs) = layer.weight.dims2()?;
     let mut inner = Buffer::any(x.len() / inputs * outputs);
-    linear::forward(x, &[layer], Some(*activation), Dropout::NONE, &mut inner)?;
+    linear::forward(
+        x,
+        &[layer],
+        Some(*activation),
+        &RowDropout::NONE,
+        &mut inner,
+    )?;
     affine(&inner, &[outer])
 }
 

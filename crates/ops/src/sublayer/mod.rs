@@ -9,10 +9,11 @@ use attend_batch::Segments;
 use candle_core::{Result, Tensor, bail};
 
 use crate::attention::{Mask, attention, self_attention};
+use crate::embed::EmbeddingDropout;
 use crate::linear::{Activation, Linear, linear, linear_activated};
 use crate::norm::{LayerNorm, add, add_norm, norm};
-use crate::pass::{Kernels, Pass};
-use crate::random::{Dropout, Site};
+use crate::pass::{Cut, Kernels, Pass};
+use crate::random::{Dropout, RowDropout, Site};
 use crate::weight::Weight;
 
 /// Dropout at one named site.
@@ -30,6 +31,36 @@ impl DropoutSite {
 
     pub fn of(&self, pass: &Pass) -> Dropout {
         pass.dropout(self.rate, self.site)
+    }
+
+    /// That of the rows of these sentences.
+    pub fn of_rows(&self, sentences: &Segments, pass: &Pass) -> RowDropout {
+        of_rows(self.of(pass), sentences)
+    }
+
+    /// That of the embeddings of these sentences, with what else the pass leaves out of embeddings.
+    pub fn of_embeddings(&self, sentences: &Segments, pass: &Pass) -> EmbeddingDropout {
+        let part = |rate: f32, name: &str| {
+            let dropout = pass.dropout(rate, self.site.part(name)).unscaled();
+            of_rows(dropout, sentences)
+        };
+        let (tokens, elements) = match pass.words.cut {
+            None => (0.0, 0.0),
+            Some(Cut::Tokens(rate)) => (rate, 0.0),
+            Some(Cut::Elements(rate)) => (0.0, rate),
+        };
+        EmbeddingDropout {
+            elements: self.of_rows(sentences, pass),
+            tokens: [part(pass.words.dropped, "words"), part(tokens, "cut")],
+            cut: part(elements, "cut"),
+        }
+    }
+}
+
+fn of_rows(dropout: Dropout, sentences: &Segments) -> RowDropout {
+    match dropout.is_none() {
+        true => RowDropout::NONE,
+        false => dropout.of_rows(sentences.numbers()),
     }
 }
 
@@ -54,10 +85,11 @@ impl Residual {
     pub fn around(
         &self,
         x: &Tensor,
+        sentences: &Segments,
         pass: &Pass,
         body: impl FnOnce(&Tensor) -> Result<Tensor>,
     ) -> Result<Tensor> {
-        let dropout = self.drop.of(pass);
+        let dropout = &self.drop.of_rows(sentences, pass);
         match self.placement {
             NormPlacement::Post => add_norm(x, &body(x)?, dropout, &self.norm, pass),
             NormPlacement::Pre => add(x, &body(&norm(x, &self.norm, pass)?)?, dropout, pass),
@@ -122,9 +154,9 @@ pub struct FeedForward {
 }
 
 impl FeedForward {
-    pub fn forward(&self, x: &Tensor, pass: &Pass) -> Result<Tensor> {
-        let dropout = self.drop.of(pass);
-        let inner = linear_activated(x, &self.inner, self.activation, dropout, pass)?; // (n, f)
+    pub fn forward(&self, x: &Tensor, sentences: &Segments, pass: &Pass) -> Result<Tensor> {
+        let dropout = self.drop.of_rows(sentences, pass);
+        let inner = linear_activated(x, &self.inner, self.activation, &dropout, pass)?; // (n, f)
         linear(&inner, &[&self.outer], pass)
     }
 }
@@ -177,17 +209,18 @@ impl Sublayer {
         memory: Option<AttendedStates>,
         pass: &Pass,
     ) -> Result<Tensor> {
-        self.residual.around(x, pass, |x| match &self.body {
-            Body::Itself(attention, mask) => attention.to_itself(x, sentences, *mask, pass),
-            Body::Memory(attention) => {
-                let Some(AttendedStates { states, segments }) = memory else {
-                    bail!("a sub-layer attends to a memory, but none is given")
-                };
-                let kv = attention.keys_values(states, pass)?;
-                attention.attend(x, sentences, &kv, segments, pass)
-            }
-            Body::FeedForward(network) => network.forward(x, pass),
-        })
+        self.residual
+            .around(x, sentences, pass, |x| match &self.body {
+                Body::Itself(attention, mask) => attention.to_itself(x, sentences, *mask, pass),
+                Body::Memory(attention) => {
+                    let Some(AttendedStates { states, segments }) = memory else {
+                        bail!("a sub-layer attends to a memory, but none is given")
+                    };
+                    let kv = attention.keys_values(states, pass)?;
+                    attention.attend(x, sentences, &kv, segments, pass)
+                }
+                Body::FeedForward(network) => network.forward(x, sentences, pass),
+            })
     }
 }
 

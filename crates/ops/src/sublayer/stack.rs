@@ -2,10 +2,10 @@
 
 use std::sync::Mutex;
 
-use attend_batch::Segments;
+use attend_batch::{RowNumbers, Segments};
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
-use super::{AttendedStates, Body, FeedForward, MultiHead, NormPlacement, Sublayer};
+use super::{AttendedStates, Body, DropoutSite, FeedForward, MultiHead, NormPlacement, Sublayer};
 use crate::attention::{Inputs, Mask, Plan, Softmax, fused as attention};
 use crate::buffer::Buffer;
 use crate::cpu::{self, slice, view};
@@ -13,7 +13,7 @@ use crate::gemm::Write;
 use crate::linear::{self, InputGradient};
 use crate::norm::{self, Branch, Saved, add_rows, dropped};
 use crate::pass::Pass;
-use crate::random::Dropout;
+use crate::random::RowDropout;
 use crate::threads::stay_awake;
 use crate::weight::recorded;
 
@@ -33,6 +33,11 @@ pub(super) fn fused<'a>(
         d,
         sublayers: sublayers.into_iter().cloned().collect(),
         sentences: sentences.clone(),
+        numbers: if pass.trains() {
+            sentences.numbers()
+        } else {
+            RowNumbers::NONE
+        },
         memory: memory.map(|memory| memory.segments.clone()),
         pass: *pass,
         kept: Mutex::new(None),
@@ -56,6 +61,8 @@ struct Stack {
     d: usize,
     sublayers: Vec<Sublayer>,
     sentences: Segments,
+    /// Those of the rows, by which dropout draws.
+    numbers: RowNumbers,
     /// The sentences of the memory.
     memory: Option<Segments>,
     pass: Pass,
@@ -178,7 +185,7 @@ impl Stack {
     ) -> Result<(Buffer, Kept)> {
         stay_awake();
         let Sublayer { residual, body } = sublayer;
-        let dropout = residual.drop.of(&self.pass);
+        let dropout = &self.dropout(&residual.drop);
         let (y, normed, norm, body) = match residual.placement {
             NormPlacement::Post => {
                 let (z, body) = self.forward_body(body, x, memory)?;
@@ -215,7 +222,7 @@ impl Stack {
         let d = self.d;
         let affine = |x: &[f32], layers: &[&linear::Linear]| -> Result<Buffer> {
             let mut y = Buffer::any(x.len() / d * linear::outputs(layers)?);
-            linear::forward(x, layers, None, Dropout::NONE, &mut y)?;
+            linear::forward(x, layers, None, &RowDropout::NONE, &mut y)?;
             Ok(y)
         };
         match body {
@@ -257,10 +264,10 @@ impl Stack {
                     drop,
                 } = network;
                 let mut inner = Buffer::any(x.len() / d * linear::outputs(&[layer])?);
-                let dropout = drop.of(&self.pass);
+                let dropout = &self.dropout(drop);
                 let before = linear::forward(x, &[layer], Some(*activation), dropout, &mut inner)?;
                 let mut z = Buffer::any(x.len());
-                linear::forward(&inner, &[outer], None, Dropout::NONE, &mut z)?;
+                linear::forward(&inner, &[outer], None, &RowDropout::NONE, &mut z)?;
                 Ok((z, KeptBody::FeedForward { inner, before }))
             }
         }
@@ -290,7 +297,7 @@ impl Stack {
         gradients: Gradients,
     ) -> Result<Gradients> {
         stay_awake();
-        let dropout = residual.drop.of(&self.pass);
+        let dropout = &self.dropout(&residual.drop);
         let x = kept.x.as_deref().unwrap_or(x);
         let (d, mut dy) = (self.d, gradients.x);
         let mut of_memory = gradients.memory;
@@ -310,7 +317,7 @@ impl Stack {
                 let dx = InputGradient::over(&mut ds);
                 self.backward_body(body, kept.body, normed, memory, dz, dx, &mut of_memory)?;
                 norm::backward(&kept.norm, &residual.norm, &mut ds)?;
-                add_rows(&mut dy, &ds, d, Dropout::NONE);
+                add_rows(&mut dy, &ds, d, &RowDropout::NONE);
             }
         }
         Ok(Gradients {
@@ -393,12 +400,16 @@ impl Stack {
                     InputGradient::over(&mut dinner),
                 )?;
                 let kept = before.as_deref().unwrap_or(&inner);
-                let dropout = network.drop.of(&self.pass);
+                let dropout = &self.dropout(&network.drop);
                 linear::before_activation(&mut dinner, kept, width, network.activation, dropout);
                 linear::backward(x, &[&network.inner], &dinner, dx)
             }
             _ => unreachable!("a sub-layer keeps what its own body needs"),
         }
+    }
+
+    fn dropout(&self, drop: &DropoutSite) -> RowDropout {
+        drop.of(&self.pass).of_rows(self.numbers.clone())
     }
 
     fn memory(&self) -> Result<&Segments> {

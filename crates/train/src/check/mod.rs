@@ -100,7 +100,7 @@ fn train_a_little(
     let folder = RunFolder::new(&config.out);
     let lock = Lock::acquire(&folder)?;
     let mixture = setup.training().clone();
-    let mut run = setup.silent_run(TrainerState::default(), lock)?;
+    let mut run = setup.silent_run(TrainerState::default(), Some(lock))?;
     report.stages = stages(&mixture, &run);
     report.timing = Some(time(&mut run, &mixture)?);
     Ok(())

@@ -12,14 +12,18 @@ pub(super) struct TrainComputeArgs {
 }
 
 impl TrainComputeArgs {
-    pub(super) fn start(&self) -> Result<Compute, attend_cli::Error> {
+    /// Starts the threads, opens the device, and connects to the processes that the program was launched with.
+    pub(super) fn start(&self) -> anyhow::Result<Compute> {
         let (device, kernels) = self.compute.start()?;
+        let comm = attend_comm::connect(&device)?;
+        attend_cli::set_rank(comm.rank());
         // A GPU has memory of its own, which is not checked.
         let checked = device.is_cpu() && !self.ignore_memory;
         Ok(Compute {
             device,
             kernels,
             memory: checked.then(machine_memory).flatten(),
+            comm,
         })
     }
 }

@@ -34,8 +34,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         overrides: args.overrides,
         allow: args.allow,
     };
+    let comm = compute.comm.clone();
     on_pool(|| {
         let run = Run::resume(&args.run, &options, compute)?;
-        train_and_test(run, &stop, args.profile)
+        train_and_test(run, &*comm, &stop, args.profile)
     })
 }

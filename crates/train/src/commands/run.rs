@@ -34,7 +34,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let stop = Stop::listen().context("cannot listen for signals")?;
     let compute = args.compute.start()?;
-    on_pool(|| train_and_test(Run::start(config, start, compute)?, &stop, args.profile))
+    let comm = compute.comm.clone();
+    on_pool(|| {
+        let run = Run::start(config, start, compute)?;
+        train_and_test(run, &*comm, &stop, args.profile)
+    })
 }
 
 /// A run writes its own `config.toml`; it must not be the one that it was started from.

@@ -2,15 +2,33 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use attend_cli::release_memory;
+use attend_comm::Comm;
 use attend_infer::metrics;
 use attend_train::{Ending, Profile, Run, Stop, Translated, train};
 
 /// Trains to the end, then shows what the model can do.
-pub(super) fn train_and_test(mut run: Run, stop: &Stop, profile: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn train_and_test(
+    run: Run,
+    comm: &dyn Comm,
+    stop: &Stop,
+    profile: bool,
+) -> anyhow::Result<ExitCode> {
+    let code = train_test_and_show(run, comm, stop, profile)?;
+    comm.finish()?;
+    Ok(code)
+}
+
+fn train_test_and_show(
+    mut run: Run,
+    comm: &dyn Comm,
+    stop: &Stop,
+    profile: bool,
+) -> anyhow::Result<ExitCode> {
     release_memory();
     let profile = profile.then(|| Profile::start(&run));
     let ending = train(&mut run, stop)?;
-    if let Some(profile) = profile {
+    let first = comm.is_first();
+    if let Some(profile) = profile.filter(|_| first) {
         profile.report(&run);
     }
     let folder = run.config.out.display().to_string();
@@ -25,8 +43,11 @@ pub(super) fn train_and_test(mut run: Run, stop: &Stop, profile: bool) -> anyhow
         tracing::info!("stopped early: validation no longer improves");
     }
     stop.exit_on_signal();
-    if let Some(translated) = run.test()? {
+    if let Some(translated) = run.test()?.filter(|_| first) {
         show(&translated, run.config.train.samples)?;
+    }
+    if !first {
+        return Ok(ExitCode::SUCCESS);
     }
     if let Err(error) = run.write_report() {
         tracing::warn!("no report of the run: {error}");

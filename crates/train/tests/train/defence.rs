@@ -8,7 +8,7 @@ use attend_model::{
     Weights,
 };
 use attend_ops::Linear;
-use attend_train::{Ending, Run, Stop, train};
+use attend_train::{Ending, Run, Stop, Update, train};
 use candle_core::Result;
 
 use crate::tiny::{Tiny, values};
@@ -78,7 +78,10 @@ fn poisoned(tiny: &Tiny, bad: std::ops::Range<usize>, changes: &[&str]) -> Run {
 }
 
 fn multiplied(tiny: &Tiny, factor: f64, bad: std::ops::Range<usize>, changes: &[&str]) -> Run {
-    let mut run = tiny.start("run", changes);
+    multiply(tiny.start("run", changes), factor, bad)
+}
+
+pub(crate) fn multiply(mut run: Run, factor: f64, bad: std::ops::Range<usize>) -> Run {
     let model = run.model;
     let passes = AtomicUsize::new(0);
     run.model = Box::new(Poisoned {
@@ -91,13 +94,14 @@ fn multiplied(tiny: &Tiny, factor: f64, bad: std::ops::Range<usize>, changes: &[
 }
 
 /// What the loop does, once.
-fn one_update(run: &mut Run) -> attend_train::Result<()> {
+pub(crate) fn one_update(run: &mut Run) -> attend_train::Result<Update> {
     let mut update = run.next_update()?;
     for micro in 0..update.batches.len() {
         let loss = run.forward(&mut update, micro)?;
         loss.backward(1.0 / update.tokens as f64, run.model.weights().params())?;
     }
-    run.update(&mut update)
+    run.update(&mut update)?;
+    Ok(update)
 }
 
 #[test]
@@ -183,12 +187,7 @@ fn ten_bad_updates_in_a_row_stop_the_run_and_say_why() {
 
 /// The gradient of a config's first update, over all parameters.
 fn gradient(tiny: &Tiny, out: &str, changes: &[&str]) -> (usize, Vec<f32>) {
-    let still = [
-        "model.transformer.dropout=0.0",
-        "model.transformer.attention_dropout=0.0",
-        "model.transformer.activation_dropout=0.0",
-    ];
-    let mut run = tiny.start(out, &[changes, &still].concat());
+    let mut run = tiny.start(out, changes);
     let mut update = run.next_update().unwrap();
     for micro in 0..update.batches.len() {
         let loss = run.forward(&mut update, micro).unwrap();
@@ -211,18 +210,21 @@ fn apart(a: &[f32], b: &[f32]) -> f64 {
 #[test]
 fn four_batches_of_unequal_size_give_the_gradient_of_all_in_one() {
     let tiny = Tiny::with_pairs(40);
+    // Batches differ in what they drop.
+    let still = [
+        "model.transformer.dropout=0.0",
+        "model.transformer.attention_dropout=0.0",
+        "model.transformer.activation_dropout=0.0",
+    ];
     // An epoch in one batch, and the same epoch in four.
-    let (one, whole) = gradient(
-        &tiny,
-        "whole",
-        &["data.batch_tokens=1000", "train.accumulate=1"],
-    );
-    let changes = [
+    let whole = ["data.batch_tokens=1000", "train.accumulate=1"];
+    let (one, whole) = gradient(&tiny, "whole", &[&whole[..], &still].concat());
+    let many = [
         "data.batch_tokens=60",
         "train.accumulate=100",
         "train.epochs=1",
     ];
-    let (many, added) = gradient(&tiny, "added", &changes);
+    let (many, added) = gradient(&tiny, "added", &[&many[..], &still].concat());
     assert!(one == 1 && many >= 4, "{one} and {many} batches");
     assert!(
         apart(&whole, &added) < 1e-6,
@@ -234,9 +236,15 @@ fn four_batches_of_unequal_size_give_the_gradient_of_all_in_one() {
 #[test]
 fn a_batch_without_room_is_computed_in_parts_that_add_up_to_its_gradient() {
     let tiny = Tiny::with_pairs(2000);
-    let large = "data.batch_tokens=4000";
-    let (one, whole) = gradient(&tiny, "whole", &[large, "train.accumulate=1"]);
-    let changes = [large, "train.accumulate=1", "train.max_memory=132M"];
+    let large = [
+        "data.batch_tokens=4000",
+        "train.accumulate=1",
+        "model.transformer.dropout=0.2",
+        "model.transformer.attention_dropout=0.2",
+        "model.transformer.activation_dropout=0.2",
+    ];
+    let (one, whole) = gradient(&tiny, "whole", &large);
+    let changes = [&large[..], &["train.max_memory=132M"]].concat();
     let (parts, added) = gradient(&tiny, "parts", &changes);
     assert!(one == 1 && parts >= 2, "{one} and {parts} parts");
     assert!(

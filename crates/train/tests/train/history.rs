@@ -11,7 +11,7 @@ use crate::pictures::captions;
 use crate::tiny::{Tiny, wait_for_step};
 
 /// The configs with their names.
-fn systems() -> Vec<(String, PathBuf)> {
+pub(crate) fn systems() -> Vec<(String, PathBuf)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../configs/history");
     let entries = fs::read_dir(folder)
         .unwrap()
@@ -24,12 +24,12 @@ fn systems() -> Vec<(String, PathBuf)> {
 }
 
 /// Whether the sources of a config are pictures.
-fn reads_pictures(config: &str) -> bool {
+pub(crate) fn reads_pictures(config: &str) -> bool {
     config.contains("source_kind = \"pictures\"")
 }
 
 /// What makes a config small, by its family, and the corpus that is trained on.
-fn small(config: &str) -> Vec<&'static str> {
+pub(crate) fn small(config: &str) -> Vec<&'static str> {
     let model: &[&str] = if config.contains("[model.recurrent]") {
         &["model.recurrent.d_embed=16", "model.recurrent.d_hidden=16"]
     } else if config.contains("[model.snail]") {

@@ -14,6 +14,7 @@ mod isa; // versions of the kernels, and which give the same bits
 mod keys; // keys without effect, and keys with old names
 mod pictures; // sources that are pictures
 mod ranges; // the range of every number in a config
+mod ranks;
 mod resume; // stopped, killed and resumed runs end with the same bits
 mod sequences; // random sequences of kills, resumptions, changes and damage
 mod tiny; // a corpus, a config and the binary, for the others

@@ -36,7 +36,7 @@ const ABOVE_ZERO: (&[&str], &[&str]) = (&["1e-300"], &["0", "-1", "inf", "nan"])
 const ABOVE_ZERO_F32: (&[&str], &[&str]) = (&["1e-30"], &["0", "-1", "inf", "nan"]);
 const FACTOR: (&[&str], &[&str]) = (&["0"], &["-0.0000001", "inf", "nan"]);
 
-const ROWS: [Row; 91] = [
+const ROWS: [Row; 92] = [
     row("seed", ANY),
     row("data.batch_tokens", COUNT),
     ("data.max_length", &["2"], &["1"]),
@@ -70,6 +70,7 @@ const ROWS: [Row; 91] = [
     row("model.transformer.dropout", RATE),
     row("model.transformer.attention_dropout", RATE),
     row("model.transformer.activation_dropout", RATE),
+    row("model.transformer.layer_dropout", RATE),
     row("model.recurrent.encoder_layers", SIZE),
     row("model.recurrent.decoder_layers", SIZE),
     row("model.recurrent.d_embed", SIZE),

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use attend_comm::{Comm, Solo};
 use attend_infer::Manifest;
 use attend_model::Kernels;
 use attend_train::{Compute, Config, Run, Start};
@@ -157,17 +159,17 @@ impl Tiny {
 
     /// A run of the config with changes, in this process.
     pub(crate) fn start(&self, out: &str, changes: &[&str]) -> Run {
+        self.start_with(out, changes, compute_with(Arc::new(Solo)))
+    }
+
+    /// One rank of it.
+    pub(crate) fn start_with(&self, out: &str, changes: &[&str], compute: Compute) -> Run {
         let mut changes: Vec<String> = changes.iter().map(|change| change.to_string()).collect();
         changes.push(format!("out={}", self.path(out).display()));
         for set in ["train", "valid", "test"] {
             changes.push(format!("data.{set}={}", self.path(set).display()));
         }
         let config = Config::read(&self.path("config.toml"), &changes).unwrap();
-        let compute = Compute {
-            memory: None,
-            device: Device::Cpu,
-            kernels: Kernels::Fused,
-        };
         Run::start(config, Start::New, compute).unwrap()
     }
 
@@ -210,6 +212,16 @@ impl Tiny {
                 }
             })
             .collect()
+    }
+}
+
+/// On the CPU, together with others.
+pub(crate) fn compute_with(comm: Arc<dyn Comm>) -> Compute {
+    Compute {
+        memory: None,
+        device: Device::Cpu,
+        kernels: Kernels::Fused,
+        comm,
     }
 }
 

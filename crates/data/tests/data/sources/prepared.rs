@@ -112,7 +112,13 @@ fn training_batches_have_each_picture_with_its_captions() {
     while batches.position().epoch == 0 {
         let (batch, _) = batches.next_batch(0).unwrap();
         for (k, &pair) in batch.pairs.iter().enumerate() {
-            assert_eq!(batch.part(k..k + 1), alone[pair]);
+            let (part, alone) = (batch.part(k..k + 1), &alone[pair]);
+            let (Source::Pictures(picture), Source::Pictures(want)) = (&part.source, &alone.source)
+            else {
+                panic!("the sources are pictures")
+            };
+            assert_eq!(picture.values, want.values);
+            assert_eq!(part.target.ids, alone.target.ids);
             seen.push(pair);
         }
     }

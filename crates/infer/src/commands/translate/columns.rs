@@ -1,6 +1,6 @@
 use attend_infer::Error;
+use attend_infer::document::Paragraph;
 
-use super::Paragraph;
 use crate::commands::chunks::Chunk;
 
 /// The lines of a chunk, and the error that comes after them. `first` is how many lines came before.

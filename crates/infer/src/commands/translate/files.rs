@@ -1,36 +1,17 @@
 //! Lines that name files: pictures, or features.
 
 use attend_infer::document::{Paragraph, Translated};
-use attend_infer::{Error, Request, Result, Translation, Translator};
+use attend_infer::{Error, Request, Result, Translation};
 
 use super::Args;
-use crate::commands::chunks::Origin;
 
-/// Translates lines up to the first whose file cannot be read, whose error comes after the translations.
-pub(super) fn translate(
-    translator: &Translator,
-    paragraphs: Vec<Paragraph>,
-    origin: &Origin,
-) -> Result<(Vec<Translation>, Option<Error>)> {
-    let requests = paragraphs
-        .into_iter()
-        .enumerate()
-        .map(|(line, it)| Request {
-            prefix: it.prefix,
-            ..Request::new(it.number, origin.resolve(line, &it.text))
-        });
-    let requests: Vec<Request> = requests.collect();
-    let (mut sound, mut fault) = (&requests[..], None);
-    loop {
-        match translator.translate_requests(sound) {
-            Ok(translations) => return Ok((translations, fault)),
-            Err(error @ Error::Line { index, .. }) if index < sound.len() => {
-                sound = &sound[..index];
-                fault = Some(origin.locate(error));
-            }
-            Err(error) => return Err(error),
-        }
-    }
+/// The requests of lines.
+pub(super) fn requests(paragraphs: Vec<Paragraph>) -> Vec<Request> {
+    let request = |it: Paragraph| Request {
+        prefix: it.prefix,
+        ..Request::new(it.number, it.text)
+    };
+    paragraphs.into_iter().map(request).collect()
 }
 
 /// What is printed of a line that is one request.

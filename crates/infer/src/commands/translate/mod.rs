@@ -2,6 +2,8 @@ mod columns;
 mod files;
 mod layout_args;
 mod line_bar;
+mod printer;
+mod work;
 
 use std::io::{IsTerminal, Write, stderr, stdin};
 use std::num::NonZeroUsize;
@@ -9,21 +11,22 @@ use std::path::{Path, PathBuf};
 
 use attend_batch::SourceShape;
 use attend_cli::ComputeArgs;
-use attend_infer::document::{Diagonal, Document, Paragraph, Translated};
-use attend_infer::{
-    AlignWords, Error, Glossary, Heads, Link, Models, Result, Translation, Translator, WordAligner,
-};
+use attend_comm::Comm;
+use attend_infer::document::Diagonal;
+use attend_infer::{AlignWords, Error, Glossary, Heads, Models, Result, Translator, WordAligner};
 use attend_model::{Encode, Kernels};
 
 use super::chunks::Chunks;
 use super::head_args::HeadArgs;
 use super::model_args::ModelArgs;
-use super::output::{Output, check_apart};
-use super::warnings::{LengthWarnings, LineReports, Problem};
+use super::output::check_apart;
+use super::warnings::LengthWarnings;
 use super::{ConstraintArgs, DecodeArgs};
 use columns::paragraphs;
 use layout_args::LayoutArgs;
 use line_bar::LineBar;
+use printer::{Printer, Style};
+use work::Work;
 
 /// Translate text, or caption pictures: one line in, one line out.
 ///
@@ -102,20 +105,16 @@ pub(crate) struct Args {
     compute: ComputeArgs,
 }
 
-/// What is printed of a line.
-enum Style {
-    /// The best translation.
-    Text,
-    /// The score, a tab and the best translation.
-    Scored,
-    /// The n best translations, in Moses' format.
-    Best(usize),
-}
-
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     args.check_files()?;
-    let chunks = Chunks::open(&args.files)?;
     let (device, kernels) = args.compute.start()?;
+    let comm = attend_comm::connect(&device)?;
+    attend_cli::set_rank(comm.rank());
+    // Only the first rank reads and prints.
+    let chunks = match comm.is_first() {
+        true => Some(Chunks::open(&args.files)?.shared_by(comm.size())),
+        false => None,
+    };
     let models = args.models.open(&args.run, &device, kernels)?;
     let reads_text = models.ensemble.source() == SourceShape::Text;
     if !reads_text {
@@ -142,7 +141,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     };
     let mut layout = args.layout.layout(&models.tokenizers)?;
     let longest = trained.map(|trained| trained.min(decode.max_source_length));
-    if let Some(longest) = longest.filter(|_| args.splits()) {
+    let longest = longest.filter(|_| args.splits());
+    if let Some(longest) = longest {
         layout = layout.with_longest(longest, &count);
     }
     if args.alignments.is_some() {
@@ -156,13 +156,17 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     if glossary.is_some() {
         layout = layout.with_terms(&terms);
     }
-    let mut output = Output::open(args.output.as_deref())?;
-    let mut alignments = args
-        .alignments
-        .as_deref()
-        .map(|path| Output::open(Some(path)))
-        .transpose()?;
-
+    let work = Work {
+        translator: &translator,
+        layout: &layout,
+        aligner: &*aligner,
+        reads_text,
+        best: args.n_best.map_or(0, NonZeroUsize::get),
+    };
+    let Some(chunks) = chunks else {
+        work.help(&*comm)?;
+        return Ok(comm.finish()?);
+    };
     if args.files.is_empty() && stdin().is_terminal() {
         let what = match reads_text {
             true => "one sentence",
@@ -170,65 +174,50 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         };
         let _ = writeln!(stderr(), "enter {what} per line; Ctrl-D ends the input");
     }
-    let mut lengths = LengthWarnings::new(trained, decode.max_source_length);
-    let mut reports = LineReports::default();
-    let mut line = 0;
+    let lengths = LengthWarnings::new(trained, decode.max_source_length);
+    let (output, alignments) = (args.output.as_deref(), args.alignments.as_deref());
+    let printer = Printer::open(style, output, alignments, lengths, longest)?;
+    let ended = lead(&args, chunks, &work, &*comm, printer, &bar)?;
+    work.end(&*comm)?;
+    comm.finish()?;
+    Ok(ended?)
+}
+
+/// Translates and prints all lines, up to one that cannot be read or translated, whose error is the inner result.
+fn lead(
+    args: &Args,
+    chunks: Chunks,
+    work: &Work,
+    comm: &dyn Comm,
+    mut printer: Printer,
+    bar: &LineBar,
+) -> anyhow::Result<Result<()>> {
     let mut ended = Ok(());
     for mut chunk in chunks {
         let origin = std::mem::take(&mut chunk.origin);
-        let (lines, mut error) = paragraphs(chunk, line, args.prefix_column);
-        bar.begin(lines.len());
-        let (translations, document) = if reads_text {
-            let document = Document::new(lines, &layout)?;
-            let translations = translator.translate_requests(document.requests())?;
-            (translations, Some(document))
-        } else {
-            let (translations, fault) = files::translate(&translator, lines, &origin)?;
-            error = fault.or(error);
-            (translations, None)
-        };
-        if let Style::Best(n) = style {
-            print_best(&mut output, line, n, &translations)?;
+        let (mut lines, mut error) = paragraphs(chunk, printer.printed(), args.prefix_column);
+        if !work.reads_text {
+            for (index, line) in lines.iter_mut().enumerate() {
+                line.text = origin.resolve(index, &line.text);
+            }
         }
-        let all_translated = match document {
-            Some(document) => document.finish(&translations, &*aligner)?,
-            None => translations.iter().map(files::translated).collect(),
-        };
-        for translated in all_translated {
-            print(&mut output, &style, &translated)?;
-            if let Some(alignments) = &mut alignments {
-                alignments.line(pharaoh(&translated.links))?;
-            }
-            line += 1;
-            lengths.check(line, translated.source_tokens);
-            if translated.split {
-                let (pieces, longest) = (translated.pieces, longest.unwrap_or_default());
-                reports.add(Problem::Split { pieces, longest }, line);
-            }
-            if translated.cut {
-                reports.add(Problem::Cut, line);
-            }
-            if translated.repeats {
-                reports.add(Problem::Repeats, line);
-            }
-            if let Some(tag) = translated.repaired {
-                reports.add(Problem::Repaired(tag), line);
-            }
-            if !translated.missing_terms.is_empty() {
-                reports.add(Problem::MissingTerms(translated.missing_terms), line);
-            }
+        bar.begin(lines.len());
+        let done = work.lead(lines, comm)?;
+        if let Some(fault) = done.fault {
+            error = Some(origin.locate(fault.error(done.lines.len())));
+        }
+        for line in done.lines {
+            printer.print(line)?;
         }
         bar.end();
-        output.flush()?;
-        alignments.as_mut().map_or(Ok(()), Output::flush)?;
+        printer.flush()?;
         if let Some(error) = error {
             ended = Err(error);
             break;
         }
     }
-    lengths.finish();
-    reports.finish();
-    Ok(ended?)
+    printer.finish();
+    Ok(ended)
 }
 
 impl Args {
@@ -282,46 +271,15 @@ impl Args {
                 ),
                 hint: format!("add --beam {n}"),
             }),
-            Some(n) => Ok(Style::Best(n)),
+            Some(_) => Ok(Style::Best),
             None if self.scores => Ok(Style::Scored),
             None => Ok(Style::Text),
         }
     }
 }
 
-fn print(output: &mut Output, style: &Style, translated: &Translated) -> Result<()> {
-    let Translated { text, score, .. } = translated;
-    match style {
-        Style::Text => output.line(text),
-        Style::Scored => output.line(format_args!("{score:.6}\t{text}")),
-        Style::Best(_) => Ok(()), // printed before
-    }
-}
-
-/// Prints the n best translations of lines that are one request each. `line` is the number of the first one.
-fn print_best(
-    output: &mut Output,
-    line: usize,
-    n: usize,
-    translations: &[Translation],
-) -> Result<()> {
-    for (line, translation) in (line..).zip(translations) {
-        for hypothesis in translation.hypotheses.iter().take(n) {
-            let (text, score) = (&hypothesis.text, hypothesis.score);
-            output.line(format_args!("{line} ||| {text} ||| {score:.6}"))?;
-        }
-    }
-    Ok(())
-}
-
 /// Whether two names are those of one file, which need not exist yet.
 fn same(a: Option<&Path>, b: &Path) -> bool {
     let absolute = |path: &Path| std::path::absolute(path).ok();
     a.is_some_and(|a| absolute(a) == absolute(b))
-}
-
-/// Links as the program Pharaoh wrote them, which other tools read.
-fn pharaoh(links: &[Link]) -> String {
-    let links: Vec<String> = links.iter().map(Link::to_string).collect();
-    links.join(" ")
 }

@@ -4,7 +4,9 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 
+use attend_comm::Solo;
 use attend_data::Paths;
 use attend_infer::run::{LockState, RunFolder};
 use attend_model::Kernels;
@@ -276,6 +278,7 @@ fn start(config: Config) -> Result<Run> {
         memory: None,
         device: Device::Cpu,
         kernels: Kernels::Fused,
+        comm: Arc::new(Solo),
     };
     Run::start(config, Start::New, compute)
 }

@@ -59,6 +59,7 @@ fn save(folder: &Path, step: u64, best: u64) -> Result<()> {
         target: "test".into(),
         computed: "test".into(),
         isa: "test".into(),
+        ranks: 1,
         config: String::new(),
         data: String::new(),
         corpora: Vec::new(),
