@@ -26,8 +26,10 @@
 //! | `observer` | watches or cancels translations in progress |
 //! | `translate` | translates lines of text |
 //! | `hub` | makes paths on the Hugging Face Hub local |
+//! | `local` | does so with the paths of a config |
 //! | `file` | opens regular files, and nothing else |
 //! | `evaluate` | translates a test set and scores the translations |
+//! | `tune` | finds the search settings with the best translations |
 //! | `metrics/` | BLEU, chrF and TER, confidence intervals and significance tests |
 //! | `compare/` | several systems on one test set, as text, JSON and HTML |
 //! | `align/` | computes the attention maps of a sentence pair, or of a picture and its caption |
@@ -73,6 +75,7 @@ pub mod heatmap;
 pub mod hub;
 mod huggingface;
 mod links;
+pub mod local;
 pub mod metrics;
 mod observer;
 mod pieces;
@@ -89,6 +92,7 @@ pub mod serve;
 mod source;
 mod staging;
 mod translate;
+mod tune;
 mod weights;
 mod words;
 
@@ -110,6 +114,7 @@ pub use observer::Observer;
 pub use request::{Hypothesis, Request, Translation};
 pub use score::{Scored, Scorer};
 pub use translate::Translator;
+pub use tune::{Trial, best_trial, tune};
 pub use weights::{
     TensorSource, TorchFile, WeightsFile, WeightsIndex, open_weights, parse_tensors,
 };

@@ -11,6 +11,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use commands::{
     alignments, attend, compare, evaluate, export, import, push, quantize, score, serve, translate,
+    tune,
 };
 
 /// Translate with a trained model, score its translations, draw its attention, or exchange it with other
@@ -29,6 +30,7 @@ struct Cli {
 enum Command {
     Translate(translate::Args),
     Evaluate(evaluate::Args),
+    Tune(tune::Args),
     Compare(compare::Args),
     Score(score::Args),
     Alignments(alignments::Args),
@@ -78,6 +80,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::Translate(args) => translate::run(args),
         Command::Evaluate(args) => evaluate::run(args),
+        Command::Tune(args) => tune::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Score(args) => score::run(args),
         Command::Alignments(args) => alignments::run(args),

@@ -4,6 +4,7 @@ mod config;
 mod contents;
 mod folder;
 mod manifest;
+mod replace;
 
 use std::collections::BTreeMap;
 use std::path::Path;

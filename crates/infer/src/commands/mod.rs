@@ -23,6 +23,8 @@ pub(crate) mod score;
 pub(crate) mod serve;
 mod test_set;
 pub(crate) mod translate;
+pub(crate) mod tune;
+mod validation_set;
 mod warnings;
 
 use constraint_args::ConstraintArgs;

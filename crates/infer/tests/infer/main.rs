@@ -26,5 +26,6 @@ mod search_options; // each option of search, wherever it is set
 mod served; // what a server asks of models
 mod torch; // files of torch.save, whole, damaged and hostile
 mod translate; // translating and evaluating lines
+mod tune; // search settings that are chosen on validation data
 mod weights; // the weights of a folder, in one file or in shards
 mod words; // sentences with their words shaded by attention

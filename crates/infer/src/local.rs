@@ -2,20 +2,18 @@
 
 use std::path::Path;
 
-use attend_cli::Bars;
 use attend_data::{
-    FilePair, Format, PathPair, Paths, Patterns, Table, TokenizerConfig, TokenizerFiles,
+    FilePair, Format, PathPair, Paths, Patterns, Progress, Table, TokenizerConfig, TokenizerFiles,
 };
-use attend_infer::hub;
 
-use crate::Result;
+use crate::{Result, hub};
 
 /// The same paths, of these languages. What is on the hub is fetched.
-pub(crate) fn all(paths: &Paths, source: &str, target: &str) -> Result<Paths> {
+pub fn all(paths: &Paths, source: &str, target: &str, progress: &dyn Progress) -> Result<Paths> {
     let pairs = match paths {
-        Paths::One(one) => pair(one, source, target)?,
+        Paths::One(one) => pair(one, source, target, progress)?,
         Paths::Many(many) => {
-            let pairs = many.iter().map(|one| pair(one, source, target));
+            let pairs = many.iter().map(|one| pair(one, source, target, progress));
             pairs.collect::<Result<Vec<_>>>()?.concat()
         }
     };
@@ -25,10 +23,15 @@ pub(crate) fn all(paths: &Paths, source: &str, target: &str) -> Result<Paths> {
     })
 }
 
-fn pair(paths: &PathPair, source: &str, target: &str) -> Result<Vec<PathPair>> {
+fn pair(
+    paths: &PathPair,
+    source: &str,
+    target: &str,
+    progress: &dyn Progress,
+) -> Result<Vec<PathPair>> {
     Ok(match paths {
-        PathPair::Prefix(prefix) => vec![prefixed(prefix, source, target)?],
-        PathPair::Files(files) => vec![PathPair::Files(both(files)?)],
+        PathPair::Prefix(prefix) => vec![prefixed(prefix, source, target, progress)?],
+        PathPair::Files(files) => vec![PathPair::Files(both(files, progress)?)],
         PathPair::Table(table) => {
             let mut pairs = Vec::new();
             if table.path.iter().next().is_none() {
@@ -39,9 +42,9 @@ fn pair(paths: &PathPair, source: &str, target: &str) -> Result<Vec<PathPair>> {
                 let format = table.format.or(Format::of(path));
                 let is_text = format.is_none_or(|format| format == Format::Text);
                 pairs.push(match hub::is_remote(path) && is_text {
-                    true => prefixed(path, source, target)?,
+                    true => prefixed(path, source, target, progress)?,
                     false => PathPair::Table(Table {
-                        path: Patterns::One(hub::local_file(path, &Bars)?),
+                        path: Patterns::One(hub::local_file(path, progress)?),
                         ..table.clone()
                     }),
                 });
@@ -51,8 +54,13 @@ fn pair(paths: &PathPair, source: &str, target: &str) -> Result<Vec<PathPair>> {
     })
 }
 
-fn prefixed(prefix: &Path, source: &str, target: &str) -> Result<PathPair> {
-    let file = |language: &str| hub::local_text(prefix, language, &Bars);
+fn prefixed(
+    prefix: &Path,
+    source: &str,
+    target: &str,
+    progress: &dyn Progress,
+) -> Result<PathPair> {
+    let file = |language: &str| hub::local_text(prefix, language, progress);
     Ok(match (file(source)?, file(target)?) {
         (Some(source), Some(target)) => PathPair::Files(FilePair { source, target }),
         _ => PathPair::Prefix(prefix.into()), // not on the hub
@@ -60,13 +68,15 @@ fn prefixed(prefix: &Path, source: &str, target: &str) -> Result<PathPair> {
 }
 
 /// The same settings with local files.
-pub(crate) fn tokenizer(config: &TokenizerConfig) -> Result<TokenizerConfig> {
+pub fn tokenizer(config: &TokenizerConfig, progress: &dyn Progress) -> Result<TokenizerConfig> {
     let file = match &config.file {
         None => None,
         Some(TokenizerFiles::Joint(path)) => {
-            Some(TokenizerFiles::Joint(hub::local_file(path, &Bars)?))
+            Some(TokenizerFiles::Joint(hub::local_file(path, progress)?))
         }
-        Some(TokenizerFiles::Separate(files)) => Some(TokenizerFiles::Separate(both(files)?)),
+        Some(TokenizerFiles::Separate(files)) => {
+            Some(TokenizerFiles::Separate(both(files, progress)?))
+        }
     };
     Ok(TokenizerConfig {
         file,
@@ -74,8 +84,8 @@ pub(crate) fn tokenizer(config: &TokenizerConfig) -> Result<TokenizerConfig> {
     })
 }
 
-fn both(files: &FilePair) -> Result<FilePair> {
-    let local = |path: &Path| hub::local_file(path, &Bars);
+fn both(files: &FilePair, progress: &dyn Progress) -> Result<FilePair> {
+    let local = |path: &Path| hub::local_file(path, progress);
     Ok(FilePair {
         source: local(&files.source)?,
         target: local(&files.target)?,
