@@ -34,6 +34,20 @@ pub struct TrainingFootprint {
     pub fixed: usize,
 }
 
+impl TrainingFootprint {
+    /// That of several passes over the same batch, which are differentiated together.
+    pub fn of_passes(self, passes: usize) -> Self {
+        Self {
+            source: passes * self.source,
+            target: passes * self.target,
+            source_to_source: passes * self.source_to_source,
+            target_to_target: passes * self.target_to_target,
+            target_to_source: passes * self.target_to_source,
+            fixed: self.fixed,
+        }
+    }
+}
+
 /// What a search holds beside the weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchFootprint {

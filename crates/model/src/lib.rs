@@ -19,7 +19,7 @@ mod transformer;
 mod weights;
 
 pub use added::{ADDED, Added};
-pub use attend_ops::{Kernels, Loss, Mode, Pass};
+pub use attend_ops::{Consistency, Cut, Kernels, Loss, Mode, Pass, Words};
 pub use attention::{
     AlignKind, ContextKind, DeviationKind, ScoreActivation, ScoreKind, SharpnessKind,
 };

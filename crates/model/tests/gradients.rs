@@ -4,9 +4,9 @@
 use attend_batch::{Packed, Pictures, Source, SourceShape};
 use attend_model::{
     Activation, AlignKind, AttentionChoice, AttentionConfig, BlockConfig, CaptionConfig, CellKind,
-    ContextSteps, DeviationKind, FusionKind, Kernels, LstmnConfig, ModelConfig, Pass,
-    PictureConfig, RecurrentConfig, ScoreActivation, ScoreKind, Scores, Seq2Seq, SharpnessKind,
-    Tie, TransformerConfig, Vocabularies,
+    Consistency, ContextSteps, Cut, DeviationKind, FusionKind, Kernels, LstmnConfig, ModelConfig,
+    Pass, PictureConfig, RecurrentConfig, ScoreActivation, ScoreKind, Scores, Seq2Seq,
+    SharpnessKind, SnailConfig, Tie, TransformerConfig, Vocabularies, Words,
 };
 use candle_core::{Device, Result, Tensor};
 
@@ -74,6 +74,35 @@ fn objective(config: &ModelConfig, model: &dyn Seq2Seq, backward: bool) -> Resul
     Ok(sum)
 }
 
+/// The loss of two passes, of which the second lacks elements of the embeddings, with every term.
+fn of_two_passes(config: &ModelConfig, model: &dyn Seq2Seq, backward: bool) -> Result<f64> {
+    let source = source(config);
+    let target = Packed::of_sentences([vec![3, 2, 0], vec![6, 6, 5, 0]]);
+    let first = Pass::train(Kernels::Fused, 1, 1);
+    let second = first.twin().without(Words {
+        dropped: 0.1,
+        cut: Some(Cut::Elements(0.3)),
+    });
+    let decode = |pass: &Pass| model.decode(&model.encode(&source, pass)?, &target, pass);
+    let outputs = [decode(&first)?, decode(&second)?];
+    let terms = Consistency {
+        losses: [0.7, 0.4],
+        divergences: [1.5, 0.8],
+        first_is_fixed: false,
+    };
+    let loss = model.consistent_loss(outputs.each_ref(), &target, 0.1, terms, &first)?;
+    let sum = f64::from(loss.smoothed()?) + f64::from(loss.extra()?);
+    assert!(
+        loss.divergence > 1e-6,
+        "the passes differ by {}",
+        loss.divergence
+    );
+    if backward {
+        loss.backward(1.0, model.weights().params())?;
+    }
+    Ok(sum)
+}
+
 /// Sets parameters large enough that every non-linearity matters.
 fn spread(model: &dyn Seq2Seq) -> Result<()> {
     for (n, param) in model.weights().params().enumerate() {
@@ -90,6 +119,14 @@ fn spread(model: &dyn Seq2Seq) -> Result<()> {
 
 /// Checks the fused kernels. `invariants` compares them with the composed ones.
 fn check(config: &ModelConfig) -> Result<()> {
+    check_of(config, objective)
+}
+
+/// The same for another objective.
+fn check_of(
+    config: &ModelConfig,
+    objective: impl Fn(&ModelConfig, &dyn Seq2Seq, bool) -> Result<f64>,
+) -> Result<()> {
     let model = config.build(vocabularies(config), 3, &Device::Cpu)?;
     spread(&*model)?;
     objective(config, &*model, true)?;
@@ -264,8 +301,8 @@ fn the_centre_and_the_width_of_a_predicted_window_receive_gradients() -> Result<
     Ok(())
 }
 
-#[test]
-fn gradients_of_captioning_models_equal_finite_differences() -> Result<()> {
+/// With a recurrent decoder and with a Transformer's.
+fn captioning() -> [ModelConfig; 2] {
     let ModelConfig::Recurrent(recurrent) = recurrent(AttentionConfig {
         gate: true,
         doubly_stochastic: 0.8,
@@ -293,17 +330,60 @@ fn gradients_of_captioning_models_equal_finite_differences() -> Result<()> {
         d_hidden: 8,
         ..recurrent
     };
-    check(&ModelConfig::Caption(CaptionConfig {
-        recurrent: Some(recurrent),
-        ..blocks.clone()
-    }))?;
     let transformer = TransformerConfig {
         d_model: 8,
         activation: Activation::Gelu, // has a slope everywhere
         ..transformer(ScoreKind::ScaledDot)
     };
-    check(&ModelConfig::Caption(CaptionConfig {
-        transformer: Some(transformer),
-        ..blocks
-    }))
+    [
+        ModelConfig::Caption(CaptionConfig {
+            recurrent: Some(recurrent),
+            ..blocks.clone()
+        }),
+        ModelConfig::Caption(CaptionConfig {
+            transformer: Some(transformer),
+            ..blocks
+        }),
+    ]
+}
+
+#[test]
+fn gradients_of_captioning_models_equal_finite_differences() -> Result<()> {
+    captioning().iter().try_for_each(check)
+}
+
+#[test]
+fn gradients_of_two_passes_equal_finite_differences_for_every_family() -> Result<()> {
+    let captions = captioning();
+    let families = [
+        ModelConfig::Transformer(TransformerConfig {
+            activation: Activation::Gelu,
+            ..transformer(ScoreKind::ScaledDot)
+        }),
+        recurrent(AttentionConfig {
+            doubly_stochastic: 0.8,
+            ..AttentionConfig::default()
+        }),
+        ModelConfig::Snail(SnailConfig {
+            blocks: 1,
+            d_model: 6,
+            filters: 4,
+            span: 8,
+            d_key: 4,
+            d_value: 4,
+            dropout: 0.0,
+            tie: Tie::None,
+        }),
+        ModelConfig::Lstmn(LstmnConfig {
+            encoder_layers: 1,
+            decoder_layers: 1,
+            d_embed: 5,
+            d_hidden: 6,
+            fusion: FusionKind::Deep,
+            dropout: 0.0,
+            tie: Tie::None,
+        }),
+    ];
+    let mut all = families.iter().chain(&captions);
+    all.try_for_each(|config| check_of(config, of_two_passes))
 }

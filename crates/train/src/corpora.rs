@@ -7,8 +7,9 @@ use attend_data::{
     Augmenter, BadLines, Cache, Cleaner, Corpus, CorpusConfig, DataConfig, Dataset, HeldOut, Input,
     Mixture, Paths, SourceKind, SourceReader, TextSource, TokenizerConfig, Tokenizers,
 };
+use attend_infer::local;
 
-use crate::{Config, Result, local};
+use crate::{Config, Result};
 
 /// The text of a config: which files it is in, and which pairs are used.
 pub(crate) struct Corpora {
@@ -29,10 +30,10 @@ impl Corpora {
     /// Finds all files, and fetches those that are on the hub.
     pub(crate) fn find(config: &Config) -> Result<Self> {
         let data = config.data.clone();
-        let tokenizer = local::tokenizer(&data.tokenizer)?;
+        let tokenizer = local::tokenizer(&data.tokenizer, &Bars)?;
         tokenizer.check_files()?;
         let resolve = |paths: &Paths| -> Result<Vec<Input>> {
-            let paths = local::all(paths, &data.source, &data.target)?;
+            let paths = local::all(paths, &data.source, &data.target, &Bars)?;
             Ok(paths.resolve(&data.source, &data.target)?)
         };
         let mut training = Vec::new();

@@ -21,7 +21,10 @@ const ORDER: u64 = 2 << 20;
 impl MemoryBudget {
     /// The memory of the config's model with these vocabularies.
     pub(crate) fn footprint(config: &Config, vocabularies: Vocabularies) -> Result<Footprint> {
-        let footprint = config.model.footprint(vocabularies)?;
+        let mut footprint = config.model.footprint(vocabularies)?;
+        if config.train.consistency.is_some() {
+            footprint.training = footprint.training.of_passes(2);
+        }
         if config.train.freeze.is_empty() {
             return Ok(footprint);
         }

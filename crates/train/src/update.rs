@@ -2,7 +2,7 @@
 
 use attend_data::Batch;
 use attend_infer::run::{Event, LogWindow, Skipped, Spike, Step};
-use attend_model::{Loss, Pass};
+use attend_model::{Loss, Pass, Words};
 
 use crate::{Error, Result, Run, health, ranks};
 
@@ -71,11 +71,21 @@ impl Run {
     /// The summed loss of one batch.
     pub fn forward(&mut self, update: &mut Update, micro: usize) -> Result<Loss> {
         let MicroBatch { batch, draw } = &update.batches[micro];
-        let pass = Pass::train(self.compute.kernels, self.config.seed, *draw);
-        let memory = self.model.encode(&batch.source, &pass)?;
-        let output = self.model.decode(&memory, &batch.target, &pass)?;
-        let smoothing = self.config.train.label_smoothing;
-        let loss = self.model.loss(&output, &batch.target, smoothing, &pass)?;
+        let train = &self.config.train;
+        let (model, smoothing) = (&*self.model, train.label_smoothing);
+        let words = Words {
+            dropped: train.word_dropout,
+            cut: None,
+        };
+        let pass = Pass::train(self.compute.kernels, self.config.seed, *draw).without(words);
+        let loss = match &train.consistency {
+            Some(consistency) => consistency.loss(model, batch, smoothing, &pass)?,
+            None => {
+                let memory = model.encode(&batch.source, &pass)?;
+                let output = model.decode(&memory, &batch.target, &pass)?;
+                model.loss(&output, &batch.target, smoothing, &pass)?
+            }
+        };
         update.loss += f64::from(loss.smoothed()?);
         Ok(loss)
     }

@@ -15,6 +15,7 @@ mod keys; // keys without effect, and keys with old names
 mod pictures; // sources that are pictures
 mod ranges; // the range of every number in a config
 mod ranks;
+mod regularizers; // what small corpora need // several processes that train together
 mod resume; // stopped, killed and resumed runs end with the same bits
 mod sequences; // random sequences of kills, resumptions, changes and damage
 mod tiny; // a corpus, a config and the binary, for the others

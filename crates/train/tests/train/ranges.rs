@@ -36,7 +36,7 @@ const ABOVE_ZERO: (&[&str], &[&str]) = (&["1e-300"], &["0", "-1", "inf", "nan"])
 const ABOVE_ZERO_F32: (&[&str], &[&str]) = (&["1e-30"], &["0", "-1", "inf", "nan"]);
 const FACTOR: (&[&str], &[&str]) = (&["0"], &["-0.0000001", "inf", "nan"]);
 
-const ROWS: [Row; 92] = [
+const ROWS: [Row; 95] = [
     row("seed", ANY),
     row("data.batch_tokens", COUNT),
     ("data.max_length", &["2"], &["1"]),
@@ -115,6 +115,7 @@ const ROWS: [Row; 92] = [
     row("train.minutes", ABOVE_ZERO),
     ("train.accumulate", &["1", "1000000"], &["0", "1000001"]),
     row("train.label_smoothing", RATE),
+    row("train.word_dropout", RATE),
     row("train.clip_norm", ABOVE_ZERO),
     row("train.moving_average", RATE),
     row("train.validate_every", ANY),
@@ -126,6 +127,12 @@ const ROWS: [Row; 92] = [
     row("train.log_every", COUNT),
     row("train.max_skipped", COUNT),
     ("train.spike", &["1.0000001"], &["1", "inf", "nan"]),
+    row("train.consistency.weight", ABOVE_ZERO_F32),
+    (
+        "train.consistency.cut_rate",
+        &["1e-30", "0.9999999"],
+        &["0", "1", "nan"],
+    ),
     row("train.schedule.learning_rate", ABOVE_ZERO),
     row("train.schedule.warmup", ANY),
     row("train.schedule.minimum", FACTOR),
@@ -260,6 +267,8 @@ fn a_number_just_outside_its_range_is_refused_by_its_key_and_one_just_inside_is_
             "positions" => overrides.push(beside("score=location")),
             "window" => overrides.push(beside("align=local-m")),
             "entropy" | "reinforce" | "soft_share" => overrides.push(beside("context=hard")),
+            "weight" => overrides.push(beside("kind=simcut")),
+            "cut_rate" => overrides.extend([beside("kind=simcut"), beside("weight=3")]),
             "height" => overrides.push(beside("width=8")),
             "width" => overrides.push(beside("height=8")),
             _ => {}

@@ -229,13 +229,19 @@ fn every_system_trains_on_two_ranks_what_it_trains_on_one() {
 }
 
 #[test]
-fn parts_that_fit_into_memory_and_frozen_weights_are_the_same_on_two_ranks() {
+fn parts_of_batches_frozen_weights_and_regularizers_are_the_same_on_two_ranks() {
     let tiny = Tiny::with_pairs(400);
     let large = ["data.batch_tokens=2000", "train.steps=8"];
     for (name, change) in [
         ("parts", "train.max_memory=131M"),
         ("frozen", "train.freeze=[\"encoder.*\", \"*.fc1.*\"]"),
         ("composed", "train.clip_norm=0.1"),
+        ("words", "train.word_dropout=0.2"),
+        ("layers", "model.transformer.layer_dropout=0.4"),
+        (
+            "simcut",
+            "train.consistency={ kind = \"simcut\", weight = 3 }",
+        ),
     ] {
         let changes = [&large[..], &[change]].concat();
         check_two(name, |out, comm| {
