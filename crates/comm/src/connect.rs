@@ -53,6 +53,14 @@ fn by_mpi(
 ) -> Result<Arc<dyn Comm>> {
     let mpi = crate::Mpi::connect(launch, lookup)?;
     #[cfg(feature = "nccl")]
+    {
+        // Those with a GPU would wait for the others without end.
+        let gpus = mpi.gather_bytes(&[u8::from(device.is_cuda())])?;
+        if let Some(rank) = gpus.iter().position(|gpu| *gpu != gpus[0]) {
+            return Err(crate::Error::OtherDevice { rank });
+        }
+    }
+    #[cfg(feature = "nccl")]
     if let Device::Cuda(device) = device {
         use crate::nccl::{Nccl, Session, new_id};
 

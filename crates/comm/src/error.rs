@@ -41,6 +41,10 @@ pub enum Error {
     )]
     ThreadLevel { provided: String, library: String },
 
+    /// NCCL connects GPUs, and not all ranks have one.
+    #[error("of rank 0 and rank {rank}, only one computes on a GPU")]
+    OtherDevice { rank: usize },
+
     /// A variable of the environment has a value that cannot be used.
     #[error("the environment has {variable}={value}, which is not {expected}")]
     Environment {
@@ -140,6 +144,13 @@ impl Error {
     /// How to fix it, if there is something that the user can do.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
+            Self::OtherDevice { .. } => {
+                "give all of them the same device: --device cuda, or --device cpu".into()
+            }
+            Self::NoMpi { .. } if cfg!(feature = "nccl") => format!(
+                "compute on GPUs, and name a folder that all ranks can write in {RENDEZVOUS}; or build it with \
+                 `cargo build --release --features mpi`"
+            ),
             Self::NoMpi { variable, .. } => format!(
                 "build it with `cargo build --release --features mpi`, or unset {variable} if each rank is to train a \
                  model of its own"

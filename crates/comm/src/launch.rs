@@ -28,6 +28,14 @@ const LOCAL: [&str; 4] = [
     "SLURM_LOCALID",
 ];
 
+/// The variables that hold the number of ranks on this machine. Slurm's may go on, as in `2(x3),1`.
+const LOCAL_SIZE: [&str; 4] = [
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "MV2_COMM_WORLD_LOCAL_SIZE",
+    "MPI_LOCALNRANKS",
+    "SLURM_STEP_TASKS_PER_NODE",
+];
+
 /// What the environment says. `None` without a launcher, or if it launched a single process.
 pub(crate) fn launch(lookup: impl Fn(&str) -> Option<String>) -> Result<Option<Launch>> {
     for (variable, rank_variable) in VARIABLES {
@@ -66,6 +74,22 @@ pub fn local_rank() -> Option<usize> {
     values.find_map(|value| value.trim().parse().ok())
 }
 
+/// The number of processes of the job that share this machine, if a launcher says so. Machines of Slurm are taken to have
+/// equally many.
+pub fn local_size() -> Option<usize> {
+    let mut values = LOCAL_SIZE
+        .iter()
+        .filter_map(|name| std::env::var(name).ok());
+    values.find_map(|value| leading_number(&value))
+}
+
+fn leading_number(value: &str) -> Option<usize> {
+    let value = value.trim();
+    let end = value.find(|c: char| !c.is_ascii_digit());
+    let number = value[..end.unwrap_or(value.len())].parse().ok();
+    number.filter(|&number| number > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +114,18 @@ mod tests {
         for (variable, rank) in VARIABLES {
             let environment = [(variable, "4"), (rank, "3")];
             assert_eq!(launch_in(&environment), found(3, 4, variable));
+        }
+    }
+
+    #[test]
+    fn the_number_of_ranks_on_a_machine_is_what_slurms_list_begins_with() {
+        for (value, number) in [
+            ("4", Some(4)),
+            ("2(x3),1", Some(2)),
+            ("", None),
+            ("0", None),
+        ] {
+            assert_eq!(leading_number(value), number, "{value}");
         }
     }
 

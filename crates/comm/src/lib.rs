@@ -59,7 +59,7 @@ mod watch;
 pub use comm::Comm;
 pub use connect::connect;
 pub use error::{Error, Result};
-pub use launch::local_rank;
+pub use launch::{local_rank, local_size};
 #[cfg(feature = "mpi")]
 pub use mpi::Mpi;
 #[cfg(feature = "nccl")]

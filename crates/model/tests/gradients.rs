@@ -119,12 +119,13 @@ fn spread(model: &dyn Seq2Seq) -> Result<()> {
 
 /// Checks the fused kernels. `invariants` compares them with the composed ones.
 fn check(config: &ModelConfig) -> Result<()> {
-    check_of(config, objective)
+    check_of(config, 5e-3, objective)
 }
 
 /// The same for another objective.
 fn check_of(
     config: &ModelConfig,
+    tolerance: f32,
     objective: impl Fn(&ModelConfig, &dyn Seq2Seq, bool) -> Result<f64>,
 ) -> Result<()> {
     let model = config.build(vocabularies(config), 3, &Device::Cpu)?;
@@ -152,7 +153,7 @@ fn check_of(
             let slope = (at(index, step)? - at(index, -step)?) / f64::from(2.0 * step);
             let error = (slope as f32 - gradient[index]).abs() / scale;
             assert!(
-                error < 5e-3,
+                error < tolerance,
                 "{param:?}[{index}] of {config:?}: {}, but finite differences are {slope}",
                 gradient[index]
             );
@@ -385,5 +386,6 @@ fn gradients_of_two_passes_equal_finite_differences_for_every_family() -> Result
         }),
     ];
     let mut all = families.iter().chain(&captions);
-    all.try_for_each(|config| check_of(config, of_two_passes))
+    // The sum of their losses has 32 bits.
+    all.try_for_each(|config| check_of(config, 1e-2, of_two_passes))
 }

@@ -13,6 +13,7 @@ use crate::corpora::Corpora;
 use crate::drift::{self, Changes};
 use crate::judge::Judge;
 use crate::memory_budget::MemoryBudget;
+use crate::ranks::first_then_others;
 use crate::setup::{DataChanges, Setup};
 use crate::storage::{self, Lock};
 use crate::{Error, Result, Run, tensorboard};
@@ -39,6 +40,11 @@ pub(crate) const BATCH_KEYS: [&str; 3] = ["seed", "data.batch_tokens", "data.aug
 pub(crate) const PAIR_KEYS: [&str; 3] = ["data.max_length", "data.clean", "data.bad_lines"];
 
 impl Run {
+    /// An error if [`Run::start`] would refuse the run's folder.
+    pub fn check_new(config: &Config, start: Start) -> Result<()> {
+        check_unused(&RunFolder::new(&config.out), start)
+    }
+
     /// Starts a new run.
     pub fn start(config: Config, start: Start, compute: Compute) -> Result<Self> {
         let folder = RunFolder::new(&config.out);
@@ -63,16 +69,11 @@ impl Run {
             remove_run(&folder)?;
             Result::Ok(lock)
         };
-        // The first rank fills the cache, from which the others read.
-        let (setup, lock) = if comm.is_first() {
-            let first = (prepare(config)?, Some(claim()?));
-            comm.barrier()?;
-            first
-        } else {
-            comm.barrier()?;
-            (prepare(config)?, None)
-        };
-        let mut run = setup.run(TrainerState::default(), lock)?;
+        let setup = first_then_others(&*comm, || prepare(config))?;
+        let state = TrainerState::default();
+        setup.check_alike(&state)?; // only now is an old run removed
+        let lock = comm.is_first().then(claim).transpose()?;
+        let mut run = setup.run(state, lock)?;
         run.save()?;
         run.saver.write_config(&run.config)?;
         Ok(run)
@@ -80,6 +81,38 @@ impl Run {
 
     /// Continues a run from its newest checkpoint that is not damaged.
     pub fn resume(folder: &Path, options: &ResumeOptions, compute: Compute) -> Result<Self> {
+        let comm = compute.comm.clone();
+        let resumed = first_then_others(&*comm, || Resumed::open(folder, options, compute))?;
+        let Resumed {
+            setup,
+            state,
+            lock,
+            unchanged,
+        } = resumed;
+        setup.check_alike(&state)?;
+        let mut run = setup.run(state, lock)?;
+        if unchanged {
+            run.saver.continue_from(&run.state)?;
+        } else {
+            run.save()?; // with the changes, so that they need not be allowed again
+        }
+        run.saver.write_config(&run.config)?;
+        Ok(run)
+    }
+}
+
+/// What a run is continued from.
+struct Resumed {
+    setup: Setup,
+    state: TrainerState,
+    /// Of the rank that writes.
+    lock: Option<Lock>,
+    /// Whether training goes on as the checkpoint says.
+    unchanged: bool,
+}
+
+impl Resumed {
+    fn open(folder: &Path, options: &ResumeOptions, compute: Compute) -> Result<Self> {
         let run = RunFolder::new(folder);
         if !folder.is_dir() {
             return Err(Error::no_checkpoint(folder));
@@ -88,12 +121,11 @@ impl Run {
         if run.steps()?.is_empty() && storage::leftovers(folder)?.is_empty() {
             return Err(Error::no_checkpoint(folder));
         }
-        let comm = compute.comm.clone();
-        let lock = comm.is_first().then(|| Lock::acquire(&run)).transpose()?;
+        let first = compute.comm.is_first();
+        let lock = first.then(|| Lock::acquire(&run)).transpose()?;
         if lock.is_some() {
             storage::clean_up(folder)?;
         }
-        comm.barrier()?;
         let checkpoint = run.newest()?;
         let mut config = options.config(&run, &checkpoint)?;
         config.out = folder.to_path_buf(); // it may have been moved
@@ -122,15 +154,13 @@ impl Run {
             Judge::forget(&mut state);
         }
         setup.restore(&checkpoint)?;
-        drop(checkpoint);
-        let mut run = setup.run(state, lock)?;
-        if changes.are_free() && !data.training && !reordered && !incomparable {
-            run.saver.continue_from(&run.state)?;
-        } else {
-            run.save()?; // with the changes, so that they need not be allowed again
-        }
-        run.saver.write_config(&run.config)?;
-        Ok(run)
+        let same_data = !data.training && !reordered && !incomparable;
+        Ok(Self {
+            setup,
+            state,
+            lock,
+            unchanged: changes.are_free() && same_data,
+        })
     }
 }
 

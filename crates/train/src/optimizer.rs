@@ -78,6 +78,11 @@ impl Optimizer {
     /// [`Optimizer::norm`] for several ranks, of which some may have no sentence of a small batch.
     fn sum_gradients(&mut self) -> Result<f64> {
         let comm = &*self.comm;
+        // A rank without sentences has none at all.
+        if self.trained().any(|slot| slot.param.gradient().is_some()) {
+            self.trained()
+                .try_for_each(|slot| gradient(slot).map(drop))?;
+        }
         self.shares.sum_gradients(self.params(), comm)?;
         for Slot { param, .. } in self.slots.iter().filter(|slot| slot.param.follows()) {
             let mut values = vec![0.0; param.value().elem_count()];

@@ -3,6 +3,8 @@
 use attend_comm::{Comm, gather_values};
 use attend_infer::run::{Provenance, TrainerState};
 use attend_infer::sha256;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::{Ending, Error, Result, Run};
 
@@ -68,15 +70,40 @@ pub(crate) fn check_alike(
         .collect();
     let state = serde_json::to_vec(state).map_err(candle_core::Error::wrap)?;
     parts.push(("checkpoint".into(), sha256(&state)));
-    for (rank, others) in gather_values(comm, &parts)?.iter().enumerate() {
-        let differing = parts.iter().zip(others).find(|(own, other)| own != other);
-        if let Some(((what, _), _)) = differing {
-            let what = what.clone();
-            let rank = rank.max(comm.rank());
-            return Err(Error::RanksDiffer { rank, what });
-        }
+    let all = gather_values(comm, &parts)?;
+    let Some(rank) = first_different(&all) else {
+        return Ok(());
+    };
+    let mut parts = all[0].iter().zip(&all[rank]);
+    let differing = parts.find(|(first, own)| first != own);
+    let what = differing.map_or("config".to_string(), |((what, _), _)| what.clone());
+    Err(Error::RanksDiffer { rank, what })
+}
+
+/// An error if a rank has another value than the first. Waits for all.
+pub(crate) fn check_same<T>(own: &T, what: &str, comm: &dyn Comm) -> Result<()>
+where
+    T: PartialEq + Serialize + DeserializeOwned,
+{
+    match first_different(&gather_values(comm, own)?) {
+        None => Ok(()),
+        Some(rank) => Err(Error::RanksDiffer {
+            rank,
+            what: what.to_string(),
+        }),
     }
-    Ok(())
+}
+
+/// Does it on the first rank, and then on the others, which find what the first one has made.
+pub(crate) fn first_then_others<T>(comm: &dyn Comm, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    if !comm.is_first() {
+        comm.barrier()?;
+    }
+    let done = work()?;
+    if comm.is_first() {
+        comm.barrier()?;
+    }
+    Ok(done)
 }
 
 /// The first rank that does not have what rank 0 has.

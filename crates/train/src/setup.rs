@@ -97,7 +97,8 @@ impl Setup {
         let memory = MemoryBudget::new(&config, footprint)?;
         let augmenter = corpora.augmenter(&tokenizers)?;
         let training = Arc::new(corpora.training(&tokenizers)?);
-        compute.check_memory(memory.estimate(&training, config.data.batch_tokens))?;
+        let share = config.data.batch_tokens.div_ceil(compute.comm.size());
+        compute.check_memory(memory.estimate(&training, share))?;
         let model = initialization.model(&config, &tokenizers, &compute.device)?;
         let optimizer = Optimizer::new(
             model.weights(),
@@ -198,8 +199,14 @@ impl Setup {
 
     /// Bytes at the peak of training, by estimate.
     pub(crate) fn memory_estimate(&self) -> u64 {
-        let budget = self.config.data.batch_tokens;
-        self.memory.estimate(&self.training, budget)
+        let ranks = self.compute.comm.size();
+        let share = self.config.data.batch_tokens.div_ceil(ranks);
+        self.memory.estimate(&self.training, share)
+    }
+
+    /// An error if other ranks do not train the same from this state on.
+    pub(crate) fn check_alike(&self, state: &TrainerState) -> Result<()> {
+        ranks::check_alike(&self.provenance, state, &*self.compute.comm)
     }
 
     /// The stage of the mixture of corpora at this step.
@@ -258,7 +265,6 @@ impl Setup {
                 &config.train,
             )?,
         };
-        ranks::check_alike(&provenance, &state, &*compute.comm)?;
         Ok(Run {
             judge: Judge::new(&config.train, validator),
             saver: Saver::new(&config, tokenizers, provenance, lock),

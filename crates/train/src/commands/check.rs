@@ -1,5 +1,7 @@
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use attend_comm::Solo;
 use attend_ops::on_pool;
 use attend_train::check;
 
@@ -24,12 +26,19 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let config = args.source.read()?;
-    let compute = args.compute.start()?;
-    let report = on_pool(|| check(&config, args.show_dropped, compute))?;
-    let could_start = report.could_start();
-    match args.json {
-        true => print_result(&serde_json::to_string_pretty(&report)?, could_start),
-        false => print_result(&report, could_start),
+    let mut compute = args.compute.start()?;
+    let comm = std::mem::replace(&mut compute.comm, Arc::new(Solo));
+    let mut code = ExitCode::SUCCESS;
+    if comm.is_first() {
+        let config = args.source.read()?;
+        let report = on_pool(|| check(&config, args.show_dropped, compute))?;
+        let could_start = report.could_start();
+        code = match args.json {
+            true => print_result(&serde_json::to_string_pretty(&report)?, could_start),
+            false => print_result(&report, could_start),
+        }?;
     }
+    comm.barrier()?;
+    comm.finish()?;
+    Ok(code)
 }

@@ -19,10 +19,12 @@ impl TrainComputeArgs {
         attend_cli::set_rank(comm.rank());
         // A GPU has memory of its own, which is not checked.
         let checked = device.is_cpu() && !self.ignore_memory;
+        let sharing = attend_comm::local_size().unwrap_or(1) as u64;
+        let memory = checked.then(machine_memory).flatten();
         Ok(Compute {
             device,
             kernels,
-            memory: checked.then(machine_memory).flatten(),
+            memory: memory.map(|memory| memory / sharing),
             comm,
         })
     }

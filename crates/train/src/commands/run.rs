@@ -25,6 +25,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let stop = Stop::listen().context("cannot listen for signals")?;
+    let compute = args.compute.start()?;
     let config = args.source.read()?;
     check_not_overwritten(&args.source.config, &config)?;
     let start = if args.overwrite {
@@ -32,8 +34,6 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         Start::New
     };
-    let stop = Stop::listen().context("cannot listen for signals")?;
-    let compute = args.compute.start()?;
     let comm = compute.comm.clone();
     on_pool(|| {
         let run = Run::start(config, start, compute)?;
