@@ -114,6 +114,12 @@ impl From<FilePair> for Paths {
 }
 
 impl Patterns {
+    /// The files of a folder whose names match a pattern.
+    pub fn in_folder(folder: &Path, names: &str) -> Self {
+        let folder = glob::Pattern::escape(&folder.to_string_lossy());
+        Self::One(Path::new(&folder).join(names))
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Path> {
         let all = match self {

@@ -61,6 +61,11 @@ impl TextSource<'_> {
         })
     }
 
+    /// Reads all pairs, in order, and sends them in chunks, until nobody receives them.
+    pub fn send(&self, sender: &SyncSender<Vec<Checked>>) -> Result<()> {
+        self.read(None, sender)
+    }
+
     fn read(
         &self,
         duplicates: Option<&Duplicates>,

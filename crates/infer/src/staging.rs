@@ -93,10 +93,15 @@ impl Staging {
     pub(crate) fn exchange(self) -> Result<()> {
         let exchanged = self.complete().and_then(|()| {
             let (new, place) = (self.path(), &self.place);
+            fs::set_permissions(new, fs::metadata(place)?.permissions())?;
             if renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE).is_err() {
-                let old = new.with_extension("old");
+                // Under this name, `train resume` finds it if this process ends before the next line.
+                let name = place.file_name().unwrap_or_default().to_string_lossy();
+                let old = place.with_file_name(format!(".{name}.old.tmp"));
                 fs::rename(place, &old)?;
-                fs::rename(new, place)?;
+                fs::rename(new, place).inspect_err(|_| {
+                    let _ = fs::rename(&old, place);
+                })?;
                 fs::rename(&old, new)?;
             }
             File::open(parent(place))?.sync_all()

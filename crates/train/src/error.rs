@@ -19,6 +19,10 @@ pub enum Error {
     Drifted { rank: usize, step: u64 },
     #[error("rank {rank} has another {what} than the other ranks")]
     RanksDiffer { rank: usize, what: String },
+    #[error("{0} needs sources that are text")]
+    NotText(&'static str),
+    #[error("{} does not translate text", .0.display())]
+    NoTranslator(PathBuf),
     #[error("{place}: {message}")]
     Config {
         place: String,
@@ -37,6 +41,14 @@ pub enum Error {
         found: usize,
         asked: usize,
     },
+    #[error("only {validated} of the {found} checkpoints of {} were validated", folder.display())]
+    FewValidated {
+        folder: PathBuf,
+        found: usize,
+        validated: usize,
+    },
+    #[error("the config of {} names no validation data", .0.display())]
+    NoValidation(PathBuf),
     #[error("the {what} data is not what {} was trained with{}", folder.display(), changed(corpora))]
     DataChanged {
         folder: PathBuf,
@@ -154,6 +166,8 @@ impl Error {
             Error::RanksDiffer { .. } => {
                 "all ranks must see the same files: put the config, the data and the run on a file system that all machines share".to_string()
             }
+            Error::NotText(_) => "leave data.source_kind out".to_string(),
+            Error::NoTranslator(_) => "give a model whose source is text".to_string(),
             Error::Data(error) => return error.hint(),
             Error::Infer(InferError::NoCheckpoint(_)) => {
                 "start the run with `train run CONFIG`, with `--overwrite` if the folder was used".to_string()
@@ -195,8 +209,13 @@ impl Error {
             Error::FolderGone(_) => {
                 "nothing more can be saved there: start a new run, or resume a copy of this one".to_string()
             }
+            Error::NoValidation(_) => "leave out --choose".to_string(),
+            Error::FewValidated { .. } => {
+                "ask for fewer, or train with train.save_every a multiple of train.validate_every"
+                    .to_string()
+            }
             Error::FewCheckpoints { .. } => {
-                "ask for fewer with --last; train.keep says how many a run keeps".to_string()
+                "ask for fewer; train.keep says how many a run keeps".to_string()
             }
             Error::Read { .. } => {
                 "check the path; it is relative to the folder in which the command runs".to_string()

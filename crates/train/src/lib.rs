@@ -37,6 +37,7 @@ mod setup;
 mod shares;
 mod stop;
 mod storage;
+mod synthetic;
 mod tensorboard;
 mod toml_error;
 mod update;
@@ -45,7 +46,7 @@ mod verify;
 
 use serde::{Deserialize, Serialize};
 
-pub use average::{Averaged, average};
+pub use average::{Averaged, Selection, average};
 pub use cache::{CacheListing, remove_entries};
 pub use check::{CorpusReport, Dropped, Problem, Report, Stage, Timing, check};
 pub use compare::{Comparison, Parameters, compare};
@@ -67,6 +68,7 @@ pub use report::write_report;
 pub use run::Run;
 pub use schedule::{ScheduleConfig, ScheduleKind};
 pub use stop::Stop;
+pub use synthetic::{Monolingual, Teacher, back_translate, distill};
 pub use update::{MicroBatch, Update};
 pub use validate::Translated;
 pub use verify::{Experiment, Verification};

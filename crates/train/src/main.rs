@@ -9,8 +9,8 @@ use attend_cli::{CompletionsArgs, ManArgs, VERSION};
 use attend_train::Error;
 use clap::{CommandFactory, Parser, Subcommand};
 use commands::{
-    average, cache, check, config, diff, doctor, ls, plot, prepare, report, resume, run,
-    verify_resume,
+    average, backtranslate, cache, check, config, diff, distill, doctor, ls, plot, prepare, report,
+    resume, run, verify_resume,
 };
 
 /// Trains translation models from a config.
@@ -26,6 +26,8 @@ enum Command {
     Run(run::Args),
     Resume(resume::Args),
     Average(average::Args),
+    Distill(distill::Args),
+    Backtranslate(backtranslate::Args),
     VerifyResume(verify_resume::Args),
     Check(check::Args),
     Prepare(prepare::Args),
@@ -66,6 +68,8 @@ fn perform(command: Command) -> anyhow::Result<ExitCode> {
         Command::Run(args) => run::run(args),
         Command::Resume(args) => resume::run(args),
         Command::Average(args) => average::run(args),
+        Command::Distill(args) => distill::run(args),
+        Command::Backtranslate(args) => backtranslate::run(args),
         Command::VerifyResume(args) => verify_resume::run(args),
         Command::Check(args) => check::run(args),
         Command::Prepare(args) => prepare::run(args),

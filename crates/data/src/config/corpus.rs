@@ -4,6 +4,7 @@ use crate::{Column, FilePair, Format, PathPair, Paths, Patterns, Table};
 use attend_config::ConfigError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// One corpus of the training data and its share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +47,30 @@ pub struct CorpusConfig {
 }
 
 impl CorpusConfig {
+    /// All pairs of these files.
+    pub(super) fn of(pair: &PathPair) -> Self {
+        let name = |path: &Path| Some(Column::Name(path.to_string_lossy().into_owned()));
+        match pair {
+            PathPair::Prefix(prefix) => Self {
+                path: Some(Patterns::One(prefix.clone())),
+                ..Self::default()
+            },
+            PathPair::Files(FilePair { source, target }) => Self {
+                source: name(source),
+                target: name(target),
+                ..Self::default()
+            },
+            PathPair::Table(table) => Self {
+                path: Some(table.path.clone()),
+                source: table.source.clone(),
+                target: table.target.clone(),
+                format: table.format,
+                header: table.header,
+                ..Self::default()
+            },
+        }
+    }
+
     /// Where the text is. [`CorpusConfig::validate`] has checked that this is known.
     pub fn paths(&self) -> Paths {
         let pair = match (&self.path, &self.source, &self.target) {

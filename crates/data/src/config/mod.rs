@@ -121,6 +121,16 @@ impl DataConfig {
         }
     }
 
+    /// The training data as entries of `corpora`, also if it is given as `train`.
+    pub fn as_corpora(&self) -> Vec<CorpusConfig> {
+        let pairs = match &self.train {
+            None => return self.corpora.clone(),
+            Some(Paths::One(pair)) => std::slice::from_ref(pair),
+            Some(Paths::Many(pairs)) => pairs,
+        };
+        pairs.iter().map(CorpusConfig::of).collect()
+    }
+
     /// Checks every value.
     pub fn validate(&self) -> Result<()> {
         check_ranges(self, "data")?;

@@ -1,4 +1,5 @@
-//! Replaces the search settings of a bundle in its place. The folder has the old ones or the new ones, whatever happens.
+//! Replaces the search settings of a bundle in its place: the folder as a whole is replaced, so that it is sound at any
+//! moment.
 
 use std::fs;
 use std::io;
@@ -82,5 +83,8 @@ fn keep(from: &Path, to: &Path) -> io::Result<()> {
         }
         return Ok(());
     }
-    fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop))
+    fs::hard_link(from, to).or_else(|_| {
+        fs::copy(from, to)?;
+        fs::File::open(to)?.sync_all()
+    })
 }

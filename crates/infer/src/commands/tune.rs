@@ -4,7 +4,8 @@ use attend_cli::{Bars, ComputeArgs, bar};
 use attend_data::Corpus;
 use attend_infer::metrics::{MetricChoice, Tally};
 use attend_infer::{
-    Bundle, Contents, DecodeConfig, Hypotheses, Result, Translator, Trial, best_trial, hub, tune,
+    Bundle, Contents, DecodeConfig, Error, Hypotheses, Result, Translator, Trial, best_trial, hub,
+    tune,
 };
 use attend_model::{Packing, Seq2Seq};
 
@@ -70,7 +71,20 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let path = hub::local(&args.run, &Bars)?;
     let contents = Contents::open(&path)?;
+    let refused = |message: &str, hint: &str| Error::Usage {
+        message: format!("{} {message}", args.run.display()),
+        hint: hint.into(),
+    };
+    if contents.decode.sampling {
+        let hint =
+            "beam search has no effect then: set do_sample to false in its generation_config.json";
+        return Err(refused("samples its translations", hint).into());
+    }
     if !args.dry_run {
+        if hub::is_remote(&args.run) {
+            let hint = "give a folder of your own (infer import), or --dry-run";
+            return Err(refused("is on the hub", hint).into());
+        }
         contents.check_decode_settable()?;
     }
     let data = Data::read(&args, &contents.folder)?;

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use attend_cli::Bars;
-use attend_data::{Corpus, DataConfig, SourceReader};
+use attend_data::{BadLines, Cleaner, Corpus, DataConfig, SourceReader};
 use attend_infer::run::{Checkpoint, RunFolder};
 use attend_infer::{Error, Result, local};
 use serde::Deserialize;
@@ -40,7 +40,21 @@ pub(super) fn validation_set(model: &Path) -> Result<Corpus> {
     };
     let paths = local::all(valid, &data.source, &data.target, &Bars)?;
     let inputs = paths.resolve(&data.source, &data.target)?;
-    let corpus = Corpus::read_inputs(&inputs, data.source_kind, &Bars)?;
+    let cleaner = Cleaner::held_out(&data.clean, data.max_length);
+    let (mut sources, mut targets) = (Vec::new(), Vec::new());
+    for input in &inputs {
+        for pair in input.open_as(data.source_kind)? {
+            let pair = match pair {
+                Err(error) if error.is_bad_line() && data.bad_lines == BadLines::Skip => continue,
+                pair => pair?,
+            };
+            sources.push(match data.source_kind.is_text() {
+                true => cleaner.normalize(&pair.source).into_owned(),
+                false => pair.source,
+            });
+            targets.push(cleaner.normalize(&pair.target).into_owned());
+        }
+    }
     SourceReader::find_all(&inputs, data.source_kind)?;
-    Ok(corpus)
+    Ok(Corpus::new(sources, targets)?)
 }

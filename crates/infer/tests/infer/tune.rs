@@ -143,3 +143,22 @@ fn validation_data_that_cannot_be_found_can_be_given() {
     let ran = infer(folder, &[&tune[..], &given].concat(), b"");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
+
+#[test]
+fn a_model_that_samples_is_not_tuned() {
+    let folder = with_run();
+    let folder = folder.path();
+    let path = folder.join("run/checkpoint-5/generation_config.json");
+    fs::remove_file(folder.join("run/checkpoint-5/manifest.json")).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let samples = text.replace("\"do_sample\": false", "\"do_sample\": true");
+    assert_ne!(samples, text);
+    fs::write(&path, samples).unwrap();
+    let ran = infer(folder, &["tune", "run"], b"");
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.stderr.contains("samples its translations"),
+        "{}",
+        ran.stderr
+    );
+}

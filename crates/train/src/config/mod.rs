@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use attend_config::ConfigError;
-use attend_data::{DataConfig, SourceKind};
+use attend_data::{CorpusConfig, DataConfig, SourceKind};
 use attend_infer::DecodeConfig;
 use attend_model::ModelConfig;
 use schemars::JsonSchema;
@@ -106,6 +106,15 @@ impl Config {
     /// Parses the `config.toml` of a checkpoint. `name` is the file's, for errors.
     pub fn parse_run(text: &str, name: &str) -> Result<Self> {
         Document::parse_saved(text, Place::File(name))?.read()
+    }
+
+    /// The same with other training data.
+    pub(crate) fn with_corpora(&self, corpora: Vec<CorpusConfig>) -> Result<Self> {
+        let mut config = self.clone();
+        config.data.train = None;
+        config.data.corpora = corpora;
+        config.validate()?;
+        Ok(config)
     }
 
     /// The config as TOML, with all defaults filled in, without the keys that have no effect.

@@ -18,6 +18,7 @@ mod ranks;
 mod regularizers; // what small corpora need // several processes that train together
 mod resume; // stopped, killed and resumed runs end with the same bits
 mod sequences; // random sequences of kills, resumptions, changes and damage
+mod synthetic; // training data that a model writes
 mod tiny; // a corpus, a config and the binary, for the others
 mod tools; // doctor, diff, verify-resume, and damage of every kind
 mod training; // what training does, end to end

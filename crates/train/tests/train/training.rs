@@ -182,8 +182,67 @@ fn the_average_of_checkpoints_is_their_mean() {
 }
 
 #[test]
+fn the_best_checkpoints_are_averaged_and_their_number_is_chosen_on_validation_data() {
+    let tiny = Tiny::new();
+    let often = ["--set", "train.keep=6", "--set", "train.validate_every=10"];
+    tiny.must(&[&["run", "config.toml"][..], &often].concat());
+    let said = |arguments: &[&str]| String::from_utf8(tiny.must(arguments).stderr).unwrap();
+    let log = tiny.log("run").into_iter();
+    let validations = log.filter(|line| line.event == "validation");
+    let mut losses: Vec<(f64, u64)> = validations
+        .map(|line| {
+            let json: serde_json::Value = serde_json::from_str(&line.json).unwrap();
+            (json["loss"].as_f64().unwrap(), line.step)
+        })
+        .collect();
+    losses.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let steps = |count: usize| {
+        let mut steps: Vec<u64> = losses[..count].iter().map(|(_, step)| *step).collect();
+        steps.sort();
+        format!("averaged the checkpoints of steps {steps:?}")
+    };
+    assert!(said(&["average", "run", "--best", "2"]).contains(&steps(2)));
+
+    let chosen = said(&[
+        "average",
+        "run",
+        "--best",
+        "4",
+        "--choose",
+        "--threads",
+        "1",
+    ]);
+    let loss = |count: usize| -> f64 {
+        let found = chosen.lines().find_map(|line| {
+            let (before, loss) = line.split_once(": valid loss ")?;
+            before
+                .contains(&format!(" {count} checkpoint"))
+                .then_some(loss)
+        });
+        found.expect(&chosen).trim().parse().unwrap()
+    };
+    assert!((loss(1) - losses[0].0).abs() < 1e-4, "{chosen}");
+    let best = (1..=4).reduce(|a, b| if loss(b) < loss(a) { b } else { a });
+    assert!(chosen.contains(&steps(best.unwrap())), "{chosen}");
+    for (asked, more, error) in [
+        ("9", "", "checkpoints, 9 were asked for"),
+        ("4", "validation", "checkpoints of run were validated"),
+    ] {
+        if !more.is_empty() {
+            let log = String::from_utf8(tiny.read("run/metrics.jsonl")).unwrap();
+            let lines = log.lines().filter(|line| !line.contains(more));
+            tiny.write("run/metrics.jsonl", lines.collect::<Vec<_>>().join("\n"));
+        }
+        let output = tiny.train(&["average", "run", "--best", asked]);
+        let talk = String::from_utf8_lossy(&output.stderr);
+        assert!(talk.contains(error), "{talk}");
+    }
+}
+
+#[test]
 fn every_config_of_the_project_is_valid_and_its_files_are_there() {
-    let folders = ["configs", "configs/history"].map(|folder| workspace().join(folder));
+    let folders = ["configs", "configs/history", "configs/recipes"];
+    let folders = folders.map(|folder| workspace().join(folder));
     let entries = folders
         .iter()
         .flat_map(|folder| std::fs::read_dir(folder).unwrap());
@@ -216,13 +275,16 @@ fn every_config_of_the_project_is_valid_and_its_files_are_there() {
                     assert!(text.contains("mkdir -p runs/"), "{}", path.display());
                     continue;
                 }
+                if name.starts_with("hf://") {
+                    continue;
+                }
                 let file = workspace().join(name);
                 assert!(file.exists(), "{} names {}", path.display(), file.display());
             }
         }
         seen += 1;
     }
-    assert!(seen >= 15, "quickstart, base, big, and the history");
+    assert!(seen >= 18, "quickstart, base, big, the history and recipes");
 }
 
 #[test]
