@@ -16,6 +16,8 @@ pub struct Update {
     pub tokens: usize,
     /// Smoothed cross-entropy, summed over the tokens that this rank has computed so far; in the end over all.
     pub loss: f64,
+    /// How far two passes differ, in the same way.
+    divergence: f64,
     /// The epoch of the first batch.
     pub epoch: u64,
     /// The norm of the gradient, once it is known.
@@ -46,6 +48,7 @@ impl Run {
             pairs: Vec::new(),
             tokens: 0,
             loss: 0.0,
+            divergence: 0.0,
             epoch: self.state.position.epoch,
             norm: f64::NAN,
         };
@@ -87,6 +90,7 @@ impl Run {
             }
         };
         update.loss += f64::from(loss.smoothed()?);
+        update.divergence += loss.divergence;
         Ok(loss)
     }
 
@@ -94,9 +98,9 @@ impl Run {
     /// row are an error.
     pub fn update(&mut self, update: &mut Update) -> Result<()> {
         let step = self.state.step + 1;
-        self.compute
-            .comm
-            .sum_f64(std::slice::from_mut(&mut update.loss))?;
+        let mut sums = [update.loss, update.divergence];
+        self.compute.comm.sum_f64(&mut sums)?;
+        [update.loss, update.divergence] = sums;
         update.norm = self.optimizer.norm()?;
         if update.loss.is_finite() && update.norm.is_finite() {
             let (train, rate) = (&self.config.train, self.learning_rate(step));
@@ -172,11 +176,13 @@ impl Run {
         }
         window.tokens += tokens;
         window.loss += update.loss;
+        window.divergence += update.divergence;
         if !step.is_multiple_of(self.config.train.log_every) {
             return Ok(());
         }
         let LogWindow {
             loss,
+            divergence,
             tokens,
             seconds,
         } = self.state.log_window;
@@ -186,6 +192,8 @@ impl Run {
             epoch: update.epoch + 1,
             loss: loss / tokens as f64,
             label_smoothing: self.config.train.label_smoothing,
+            divergence: (self.config.train.consistency.as_ref())
+                .map(|_| divergence / tokens as f64),
             learning_rate: self.learning_rate(step),
             gradient_norm: update.norm,
             tokens,

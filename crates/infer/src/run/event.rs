@@ -35,6 +35,9 @@ pub struct Step {
     pub loss: f64,
     #[serde(default)]
     pub label_smoothing: f32,
+    /// How far the two passes of `train.consistency` differ, per target token. Its weighted value is part of the loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub divergence: Option<f64>,
     pub learning_rate: f64,
     /// Norm of the last gradient, before clipping.
     #[serde(deserialize_with = "number_or_nan")]
@@ -120,7 +123,7 @@ impl fmt::Display for Event {
         match self {
             Event::Step(step) => write!(
                 f,
-                "step {} · epoch {} · train loss {:.3}{} · lr {:.2e} · norm {:.2} · {:.0} tok/s",
+                "step {} · epoch {} · train loss {:.3}{}{} · lr {:.2e} · norm {:.2} · {:.0} tok/s",
                 step.step,
                 step.epoch,
                 step.loss,
@@ -129,6 +132,8 @@ impl fmt::Display for Event {
                 } else {
                     ""
                 },
+                step.divergence
+                    .map_or(String::new(), |value| format!(" · divergence {value:.3}")),
                 step.learning_rate,
                 step.gradient_norm,
                 step.tokens_per_second,

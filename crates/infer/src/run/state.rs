@@ -27,8 +27,14 @@ pub struct TrainerState {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LogWindow {
     pub loss: f64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub divergence: f64,
     pub tokens: u64,
     pub seconds: f64,
+}
+
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
 }
 
 /// The best validation so far.

@@ -11,6 +11,7 @@ pub(super) fn record(event: &Event, time: f64) -> Record {
             step.step,
             numbers(&[
                 ("train/loss", Some(step.loss)),
+                ("train/divergence", step.divergence),
                 ("train/learning_rate", Some(step.learning_rate)),
                 ("train/gradient_norm", Some(step.gradient_norm)),
                 ("train/tokens_per_second", Some(step.tokens_per_second)),
