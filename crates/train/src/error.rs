@@ -23,6 +23,11 @@ pub enum Error {
     NotText(&'static str),
     #[error("{} does not translate text", .0.display())]
     NoTranslator(PathBuf),
+    #[error(
+        "{}: no translation is fit to be trained on: all are empty, cut off or repeat themselves",
+        .0.display()
+    )]
+    NothingTaught(PathBuf),
     #[error("{place}: {message}")]
     Config {
         place: String,
@@ -167,6 +172,9 @@ impl Error {
                 "all ranks must see the same files: put the config, the data and the run on a file system that all machines share".to_string()
             }
             Error::NotText(_) => "leave data.source_kind out".to_string(),
+            Error::NothingTaught(_) => {
+                "train the model for longer, and look at what `infer translate` says".to_string()
+            }
             Error::NoTranslator(_) => "give a model whose source is text".to_string(),
             Error::Data(error) => return error.hint(),
             Error::Infer(InferError::NoCheckpoint(_)) => {

@@ -66,6 +66,13 @@ impl Parts<'_> {
             Result::Ok(names)
         })?;
         check_same(&names, "text to translate", self.comm)?;
+        let is_empty = |name: &String| {
+            let file = fs::metadata(self.folder.join(name));
+            file.is_ok_and(|file| file.len() == 0)
+        };
+        if !names.is_empty() && names.iter().all(is_empty) {
+            return Err(Error::NothingTaught(self.folder.to_path_buf()));
+        }
         match self.comm.is_first() {
             true => self.remove_others(&names),
             false => Ok(()),
@@ -77,6 +84,7 @@ impl Parts<'_> {
         let bar = bar(None);
         bar.set_message(format!("translating to {}", self.folder.display()));
         let (mut names, mut found) = (Vec::new(), 0);
+        let (mut made, mut fit) = (0, 0);
         loop {
             let part: Vec<Task> = tasks.by_ref().take(LINES).collect();
             if part.is_empty() {
@@ -94,8 +102,16 @@ impl Parts<'_> {
                 found += part.len();
                 continue;
             }
+            made += part.len();
             let text = self.pairs(part, &|lines| bar.advance(lines as u64))?;
+            fit += text.lines().count();
             storage::write_file(&path, text.as_bytes())?;
+        }
+        if (1..made).contains(&fit) {
+            let unfit = made - fit;
+            tracing::warn!(
+                "{unfit} of {made} translations were left out: empty, cut off or repeating themselves"
+            );
         }
         if found > 0 {
             tracing::info!("{found} lines had been translated before");

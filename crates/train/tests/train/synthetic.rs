@@ -82,7 +82,7 @@ fn a_student_is_trained_on_the_translations_of_its_teacher() {
     assert_eq!(tiny.log("student").last().unwrap().step, 5);
     let config = String::from_utf8(tiny.read("student/config.toml")).unwrap();
     assert!(
-        config.contains("student.distilled/0/part-*.jsonl"),
+        config.contains("student.distilled/0/part-??????-????????????????.jsonl"),
         "{config}"
     );
     assert!(!config.contains("train = \"train\""), "{config}");
@@ -209,19 +209,13 @@ fn text_in_the_target_language_becomes_one_more_corpus_with_a_tag() {
 
 #[test]
 fn a_teacher_sees_the_tag_of_a_corpus_if_it_has_learnt_it() {
-    let tiny = Tiny::with_pairs(60);
-    let short = [
-        "--set",
-        "train.steps=30",
-        "--set",
-        "train.translate_sentences=0",
-    ];
-    tiny.must(&[&["run", "config.toml", "--set", "out=plain"], &short[..]].concat());
+    let tiny = Tiny::new();
+    tiny.must(&["run", "config.toml", "--set", "out=plain"]);
     tiny.edit("train = \"train\"\n", "");
     let mut config = String::from_utf8(tiny.read("config.toml")).unwrap();
     config += "\n[[data.corpora]]\npath = \"train\"\ntag = \"2b\"\n";
     tiny.write("config.toml", config);
-    tiny.must(&[&["run", "config.toml", "--set", "out=tagged"], &short[..]].concat());
+    tiny.must(&["run", "config.toml", "--set", "out=tagged"]);
     let sources = lines(&tiny, "train.a");
     for (teacher, tag) in [("plain", ""), ("tagged", "2b ")] {
         let corpus = format!("of-{teacher}");
@@ -239,8 +233,7 @@ fn a_teacher_sees_the_tag_of_a_corpus_if_it_has_learnt_it() {
 #[test]
 fn what_cannot_be_trained_on_is_refused_before_it_is_translated() {
     let tiny = Tiny::new();
-    let short = ["--set", "train.steps=3", "--set", "out=model"];
-    tiny.must(&[&["run", "config.toml"], &short[..]].concat());
+    tiny.must(&["run", "config.toml", "--set", "out=model"]);
     let command = ["backtranslate", "model", "config.toml", "--text", "train.b"];
     let weight = [&command[..], &["--weight", "2"]].concat();
     refuses(&tiny, &weight, "weight", "all");
@@ -254,4 +247,17 @@ fn what_cannot_be_trained_on_is_refused_before_it_is_translated() {
     let quick = ["--set", "train.steps=2", "--beam", "1"];
     tiny.must(&[&distill[..], &quick].concat());
     assert_eq!(tiny.read("run.distilled/0/part-00000.jsonl"), b"mine");
+
+    let untrained = [
+        "run",
+        "config.toml",
+        "--set",
+        "out=untrained",
+        "--set",
+        "train.steps=1",
+    ];
+    tiny.must(&untrained);
+    let distill = ["distill", "untrained", "config.toml", "--set", "out=new"];
+    let error = "no translation is fit to be trained on";
+    refuses_and_leaves(&tiny, &distill, error, "infer translate");
 }
