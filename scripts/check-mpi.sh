@@ -6,23 +6,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-for program in mpirun mpicc; do
-  if ! command -v "$program" >/dev/null; then
-    echo "skipped: no $program"
-    [ "${ATTEND_MPI:-}" != require ] || exit 1
-    exit 0
-  fi
-done
-# Build with the library of this launcher, if pkg-config knows more than one.
-case $(mpirun --version 2>&1) in
-  *"Open MPI"*) package=ompi ;;
-  *) package=mpich ;;
-esac
-if [ -z "${MPI_PKG_CONFIG:-}" ] && pkg-config --exists "$package" 2>/dev/null; then
-  export MPI_PKG_CONFIG=$package
+. scripts/mpi.sh
+if [ -z "$has_mpi" ]; then
+  echo "skipped: there is no mpirun, or no mpicc"
+  [ "${ATTEND_MPI:-}" != require ] || exit 1
+  exit 0
 fi
-cargo clippy --release --quiet -p attend-comm --all-targets --features mpi -- -D warnings
-cargo build --release --quiet -p attend-comm --features mpi --example ranks
+# Built as the tests of scripts/check.sh are, so that nothing is built twice.
+cargo build --release --quiet --workspace --features attend-train/full,attend-train/mpi --bins --example ranks \
+  --example panics
 
 # More ranks than cores, and as root in a container.
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe MPIEXEC_TIMEOUT=60
@@ -88,15 +80,13 @@ expect "rank 1 of 2 computes for 9 s" 2 20 0 "the busy rank was waited for" busy
 # Started in a way that its own MPI library does not know.
 status=0
 PMI_SIZE=2 PMI_RANK=0 "$ranks" >"$work/output" 2>&1 || status=$?
-if [ "$package" = ompi ]; then
+if [ "$mpi_package" = ompi ]; then
   [ "$status" = 1 ] || fail "another launcher: status $status instead of 1"
   grep -q "launched as one of 2 ranks (PMI_SIZE=2), but MPI found 1" "$work/output" || fail "another launcher"
 fi
 unset ATTEND_RANK_TIMEOUT
 export MPIEXEC_TIMEOUT=600
 
-cargo build --release --quiet --workspace --features attend-train/full,attend-train/mpi --bins \
-  --example panics
 mkdir "$work/examples"
 cp "${CARGO_TARGET_DIR:-target}/release/"{train,infer} "$work"
 cp "${CARGO_TARGET_DIR:-target}/release/examples/panics" "$work/examples"

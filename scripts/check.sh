@@ -9,8 +9,10 @@ cd "$(dirname "$0")/.."
 step() { printf '\n== %s\n' "$*"; "$@"; }
 
 step cargo fmt --all --check
-step cargo clippy --release --workspace --all-targets --features attend-train/full -- -D warnings
-step cargo test --release --workspace --features attend-train/full
+. scripts/mpi.sh
+features=attend-train/full${has_mpi:+,attend-train/mpi}
+step cargo clippy --release --workspace --all-targets --features "$features" -- -D warnings
+step cargo test --release --workspace --features "$features"
 step scripts/check-exchange.sh
 step scripts/check-mpi.sh
 step scripts/torture/kill.sh 8
