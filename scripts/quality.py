@@ -29,6 +29,7 @@ COMMON = {
     "data.tokenizer.vocab_size": 4000,
     "train.schedule": '{ kind = "linear", learning_rate = 3e-3, warmup = 800 }',
     "train.validate_every": 500,
+    "train.log_every": 10,
 }
 SIMCUT = {"train.consistency": '{ kind = "simcut", weight = 3 }'}
 WORDS = {"train.word_dropout": 0.1}
@@ -101,6 +102,7 @@ def train(programs, name, run, changes, minutes):
 def score(programs, run, source, reference, *options):
     command = [programs.infer, "evaluate", str(run), "--src", source, "--ref", reference, "--json", *options]
     scores = json.loads(programs.run(*command))
+    scores = scores if isinstance(scores, list) else [scores]  # one metric is not in a list
     return {entry["name"]: entry["score"] for entry in scores}
 
 
