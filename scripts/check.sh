@@ -18,10 +18,11 @@ step scripts/check-mpi.sh
 step scripts/torture/kill.sh 8
 step scripts/torture/prepare.sh 5
 if command -v python3 >/dev/null; then # the benchmarks that need only Python
-  step cargo build --release --bin train --example step --example large --example throughput
+  step cargo build --release --bin train --bin infer --example step --example large --example throughput
   step python3 scripts/data/large.py --rounds 1
   step python3 scripts/bench/scaling.py --shape tiny --quick
   step python3 scripts/bench/whole_program.py --turn 5 --turns 2
+  step python3 scripts/quality.py --quick
 fi
 step scripts/history.sh --quick
 if [ "${1:-}" != --fast ]; then
